@@ -1,0 +1,32 @@
+# Every target does its own set-up: a fresh clone needs Python 3.11, make and a C compiler.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test test-slow check bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/factordiff demo
+
+test: $(VENV)/.ready
+	$(BIN)/pytest -n 2
+
+test-slow: $(VENV)/.ready
+	$(BIN)/pytest -n 2 -m "slow or not slow"
+
+check: $(VENV)/.ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.ready
+	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,tensorboard,dev]"
+	touch $@

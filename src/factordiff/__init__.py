@@ -1,0 +1,1 @@
+"""FactorDiff: combine frozen discrete-diffusion experts at inference time, factor by factor."""

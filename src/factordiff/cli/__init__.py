@@ -1,0 +1,7 @@
+"""The command line: one file per verb, each imported only when it is called."""
+
+from __future__ import annotations
+
+from factordiff.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,35 @@
+"""The verbs, and how an error becomes a sentence.
+
+Verb modules import torch and the rest of the library inside their functions, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from factordiff.errors import FactorDiffError
+
+app = typer.Typer(
+    name="factordiff",
+    help="Combine frozen discrete-diffusion experts at inference time, factor by factor.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Combine frozen discrete-diffusion experts at inference time, factor by factor."""
+
+
+def main() -> None:
+    """Run the command line; the library's own errors become one sentence and exit code 1."""
+    try:
+        app()
+    except FactorDiffError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""One masked diffusion: schedule, process, objectives."""

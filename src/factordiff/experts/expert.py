@@ -1,0 +1,71 @@
+"""What an expert is: two calls, encode once and log-probabilities at x_t."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.types import CellLogProbs, Cells, Tokens
+from factordiff.vocabulary import Vocabulary
+
+
+class Expert(Protocol):
+    """A frozen denoiser of x_0 given x_t and a condition.
+
+    `encode` runs once per item; what it returns is opaque but must be a tensor whose first dimension is the
+    item, None, or a tuple, named tuple or dict of such. `log_probs` runs once per pass, on the rows the
+    sampler chooses, with the encoding of each row's item. Its values need not respect SUBS: the sampler
+    never asks about revealed cells.
+    """
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The values it speaks about."""
+        ...
+
+    def encode(self, condition: Any) -> Any:
+        """What `log_probs` needs to know about each item, computed once."""
+        ...
+
+    def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
+        """Normalised log-probabilities of every value at every cell."""
+        ...
+
+
+def substitute(logits: CellLogProbs, x_t: Tokens, vocabulary: Vocabulary) -> CellLogProbs:
+    """SUBS: MASK is never predicted, and a revealed cell copies itself with probability one.
+
+    `logits` may carry a last entry for MASK; it is dropped, which is a logit of -inf.
+
+    Paper: section "Masked Diffusion on Grids" and Eq. (21).
+    """
+    log_probs = torch.log_softmax(logits[..., : vocabulary.size].float(), dim=-1)
+    revealed = x_t != vocabulary.mask
+    point_mass = torch.full_like(log_probs, -torch.inf)
+    point_mass.scatter_(-1, x_t.clamp(max=vocabulary.size - 1).unsqueeze(-1), 0.0)
+    return torch.where(revealed.unsqueeze(-1), point_mass, log_probs)
+
+
+def take(encoded: Any, rows: Tensor) -> Any:
+    """The encodings of the given items, one per row, whatever the encoding is made of."""
+    if encoded is None:
+        return None
+    if isinstance(encoded, Tensor):
+        return encoded[rows]
+    if isinstance(encoded, dict):
+        return {key: take(part, rows) for key, part in encoded.items()}
+    if isinstance(encoded, tuple):
+        parts = [take(part, rows) for part in encoded]
+        return type(encoded)(*parts) if hasattr(encoded, "_fields") else tuple(parts)
+    raise InvalidInput(
+        f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(encoded).__name__}; "
+        "an expert's encode() must return something whose first dimension is the item"
+    )
+
+
+def masked_cells(x_t: Tokens, vocabulary: Vocabulary) -> Cells:
+    """The cells still hidden."""
+    return x_t == vocabulary.mask

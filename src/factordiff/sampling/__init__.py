@@ -1,0 +1,1 @@
+"""Drawing from a composition: one loop, its reveal rules, its particles, its trace."""

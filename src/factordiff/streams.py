@@ -1,0 +1,82 @@
+"""Counter-based randomness: every number is a pure function of its key.
+
+A key is a tuple of words such as (seed, purpose, item, particle, step, cell). The same key gives the same
+number on CPU and GPU, alone or inside a batch, in any order and after any restart. No generator, no state.
+
+The hash chains the SplitMix64 finaliser (Steele, Lea and Flood 2014) over the words. All arithmetic is in
+int64, which wraps the same way on every device.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import torch
+from torch import Tensor
+
+Word = int | Tensor
+
+
+class Purpose(IntEnum):
+    """What a number is drawn for. Two purposes never share a stream."""
+
+    TOKEN = 1  # the value of a revealed cell
+    REVEAL = 2  # whether a cell is revealed (ancestral)
+    EXPERT = 3  # which expert speaks for a whole step (SuperDiff)
+    RESAMPLE = 4  # the offset of systematic resampling
+    SELECT = 5  # which particle is returned
+    TIME = 6  # the diffusion time of a training item
+    CORRUPT = 7  # which cells a training item hides
+    QUERY = 8  # which pair a training item asks about
+    CONTEXT = 9  # which pairs it is shown
+    SYMMETRY = 10  # under which symmetry
+    INSTANCE = 11  # one attempt of a task's generator
+    INIT = 12  # initial weights
+    EVALUATION = 13  # the fixed evaluation list
+    BOOTSTRAP = 14  # resampled tasks and queries
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+
+
+def _signed(word: int) -> int:
+    """The 64-bit word as the int64 with the same bits."""
+    word &= (1 << 64) - 1
+    return word - (1 << 64) if word >> 63 else word
+
+
+def _shift(bits: Tensor, count: int) -> Tensor:
+    """Logical right shift: int64's own shift copies the sign."""
+    return (bits >> count) & ((1 << (64 - count)) - 1)
+
+
+def _finalise(bits: Tensor) -> Tensor:
+    bits = (bits ^ _shift(bits, 30)) * _signed(_MIX_1)
+    bits = (bits ^ _shift(bits, 27)) * _signed(_MIX_2)
+    return bits ^ _shift(bits, 31)
+
+
+def hash_words(*words: Word) -> Tensor:
+    """64 well-mixed bits (as int64) for a key; tensor words broadcast against each other.
+
+    The order of the words matters: (1, 2) and (2, 1) are different keys, and so are (1,) and (1, 0).
+    """
+    device = next((word.device for word in words if isinstance(word, Tensor)), torch.device("cpu"))
+    bits = torch.zeros((), dtype=torch.int64, device=device)
+    for word in words:
+        word_bits = word.to(torch.int64) if isinstance(word, Tensor) else _signed(int(word))
+        bits = _finalise((bits ^ word_bits) + _signed(_GOLDEN))
+    return bits
+
+
+def uniform(*words: Word, dtype: torch.dtype = torch.float64) -> Tensor:
+    """A uniform number in [0, 1) for a key: the top 53 bits (24 for float32) of its hash."""
+    digits = 24 if dtype == torch.float32 else 53
+    return _shift(hash_words(*words), 64 - digits).to(dtype) * 2.0**-digits
+
+
+def integers(high: Word, *words: Word) -> Tensor:
+    """A whole number in 0 .. high-1 for a key (bias below high / 2**53)."""
+    return (uniform(*words) * high).floor().to(torch.int64)

@@ -1,0 +1,27 @@
+"""The values a cell can take, and the mask that hides them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factordiff.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Values `0 .. size-1`; the mask is `size`, one past the last value.
+
+    >>> Vocabulary(10).mask
+    10
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise InvalidInput(f"size: expected a whole number of at least 1, got {self.size!r}")
+
+    @property
+    def mask(self) -> int:
+        """The id of MASK, the absorbing state."""
+        return self.size
