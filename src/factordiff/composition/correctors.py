@@ -1,0 +1,60 @@
+r"""Particle correctors: any proposal, corrected towards $\prod_m p_m^{\beta_m}$ by importance weights.
+
+Feynman-Kac correctors and RNE have the same target and, in masked diffusion, the same weight; they differ in
+the proposal. The schedule's probabilities cancel, and what remains is a sum over the revealed cells:
+
+$\log w \mathrel{+}= \sum_{i\text{ revealed}} \big[\sum_m \beta_m \log p_{m,i}(x_i) - \log r_i(x_i)\big]$
+
+with r the distribution that was really drawn from. With one reveal per step and exact experts
+$E[w\,1\{x_0\}] = \prod_m p_m(x_0)^{\beta_m}$ for every order that does not look at the drawn values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
+from factordiff.composition.mixture import Mixture
+from factordiff.composition.product import GeometricMean, Product
+from factordiff.types import ExpertLogProbs
+
+
+class Corrected(Composition):
+    r"""A proposal with the exponents $\beta_m$ of the target its particles are weighted towards."""
+
+    def __init__(self, proposal: Composition, beta: Sequence[float] | None = None) -> None:
+        self.proposal = proposal
+        self.beta = checked("beta", beta, positive=False)
+
+    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+        """The proposal's distribution."""
+        return self.proposal(log_probs, state)
+
+    def target(self, experts: int) -> Float[Tensor, " expert"]:
+        r"""The exponents (default $1/M$)."""
+        return per_expert("beta", self.beta, experts, 1.0 / experts, torch.empty((), dtype=torch.float64))
+
+    def __repr__(self) -> str:
+        return f"Corrected({self.proposal!r}, beta={self.beta})"
+
+
+def feynman_kac(beta: Sequence[float] | None = None) -> Corrected:
+    r"""Feynman-Kac correctors (FKC): the product as proposal, so that a reveal costs $\log z_i$.
+
+    Exponents default to $1/M$. Paper: Eq. (5).
+    """
+    return Corrected(GeometricMean() if beta is None else Product(beta), beta)
+
+
+def rne(beta: Sequence[float] | None = None, proposal: Composition | None = None) -> Corrected:
+    r"""RNE: path-ratio weights under any proposal (default: the uniform mixture). Exponents default to $1/M$.
+
+    The proposal must be able to draw whatever the target allows; a mixture of all experts always can.
+
+    Paper: Eq. (6).
+    """
+    return Corrected(Mixture() if proposal is None else proposal, beta)

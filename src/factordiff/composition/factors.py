@@ -1,0 +1,116 @@
+"""Partitions of the cells into factors: a whole-number label per cell, and nothing else.
+
+A partition is a tensor of labels, shared by all items (`cell`) or one row per item (`item cell`), or a
+function from the state to such labels (`batch cell`). Labels need not be contiguous, but lie in `0 .. cells-1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from scipy import ndimage
+from torch import Tensor
+
+from factordiff.composition.composition import State
+from factordiff.errors import InvalidInput
+
+Labels = Int[Tensor, "batch cell"]
+Partition = Int[Tensor, " cell"] | Int[Tensor, "item cell"] | Callable[[State], Labels]
+
+
+def _checked_layout(height: int, width: int) -> None:
+    if height < 1 or width < 1:
+        raise InvalidInput(f"height, width: expected at least 1 x 1, got {height} x {width}")
+
+
+def pixels(cells: int) -> Int[Tensor, " cell"]:
+    """Every cell its own factor: the paper's choice."""
+    return torch.arange(cells)
+
+
+def whole(cells: int) -> Int[Tensor, " cell"]:
+    """One factor: per-sample selection."""
+    return torch.zeros(cells, dtype=torch.int64)
+
+
+def rows(height: int, width: int) -> Int[Tensor, " cell"]:
+    """One factor per row of the layout."""
+    return blocks(height, width, 1, width)
+
+
+def columns(height: int, width: int) -> Int[Tensor, " cell"]:
+    """One factor per column of the layout."""
+    return blocks(height, width, height, 1)
+
+
+def blocks(height: int, width: int, block_height: int, block_width: int) -> Int[Tensor, " cell"]:
+    """Rectangles of the given size, cut off at the border.
+
+    >>> blocks(2, 4, 2, 2).view(2, 4).tolist()
+    [[0, 0, 1, 1], [0, 0, 1, 1]]
+    """
+    _checked_layout(height, width)
+    _checked_layout(block_height, block_width)
+    across = -(-width // block_width)
+    down = torch.arange(height) // block_height
+    right = torch.arange(width) // block_width
+    return (down[:, None] * across + right[None, :]).flatten()
+
+
+def components(maps: Int[Tensor, "item height width"]) -> Int[Tensor, "item cell"]:
+    """Connected components (4 neighbours, equal value) of a map of whole numbers, one per item.
+
+    >>> components(torch.tensor([[[5, 5, 0], [0, 5, 0]]])).view(2, 3).tolist()
+    [[0, 0, 1], [2, 0, 1]]
+    """
+    return torch.from_numpy(np.stack([_components(grid) for grid in maps.cpu().numpy()])).to(maps.device)
+
+
+def _components(grid: np.ndarray) -> np.ndarray:
+    labels = np.zeros(grid.size, dtype=np.int64)
+    found = 0
+    for value in np.unique(grid):
+        part, count = ndimage.label(grid == value)
+        inside = part.ravel() > 0
+        labels[inside] = part.ravel()[inside] - 1 + found
+        found += count
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return first.argsort().argsort()[inverse].astype(np.int64)  # numbered in reading order
+
+
+def components_of_state(height: int, width: int) -> Callable[[State], Labels]:
+    """Connected components of what is revealed so far, recomputed each step; a masked cell is alone."""
+
+    def partition(state: State) -> Labels:
+        alone = state.x_t.max() + 1 + torch.arange(height * width, device=state.x_t.device)
+        return components(torch.where(state.masked, alone, state.x_t).view(-1, height, width))
+
+    return partition
+
+
+def labels_for(partition: Partition, state: State) -> Labels:
+    """The partition's label of every cell of every row."""
+    batch, cells = state.x_t.shape
+    if callable(partition):
+        labels = partition(state)
+    elif partition.dim() == 1:
+        labels = partition.to(state.x_t.device).expand(batch, -1)
+    else:
+        if len(state.item) and int(state.item.max()) >= len(partition):
+            raise InvalidInput(
+                f"partition: expected labels for every item, got {len(partition)} rows and an item of number "
+                f"{int(state.item.max())}"
+            )
+        labels = partition.to(state.x_t.device)[state.item]
+    if labels.shape != (batch, cells):
+        raise InvalidInput(
+            f"partition: expected one label for each of {cells} cells, got labels for {labels.shape[-1]}"
+        )
+    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < cells:
+        raise InvalidInput(
+            f"partition: expected labels in 0 .. {cells - 1}, got {int(labels.min())} .. {int(labels.max())}"
+        )
+    return labels

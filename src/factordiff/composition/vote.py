@@ -1,0 +1,23 @@
+"""Majority voting over finished samples, cell by cell."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+
+
+def majority_vote(samples: Int[Tensor, "run item cell"], values: int) -> Int[Tensor, "item cell"]:
+    """The most frequent value of each cell; among tied values, the one that the earliest run gave.
+
+    To vote across experts, concatenate their runs. The answer may be a grid that no run produced.
+
+    Paper: Table "majority voting".
+    """
+    if samples.shape[0] == 0:
+        raise InvalidInput("samples: expected at least one run to vote, got none")
+    votes = torch.nn.functional.one_hot(samples, values).sum(0)
+    support = votes.gather(-1, samples.permute(1, 2, 0))  # how many runs agree with each run
+    return samples.gather(0, support.argmax(-1).unsqueeze(0)).squeeze(0)

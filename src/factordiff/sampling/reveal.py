@@ -1,0 +1,117 @@
+"""Which cells are revealed next: rules for the one loop.
+
+A rule speaks twice in a step. `candidates` comes before the experts are asked: the cells that may be revealed
+now; a row without any is idle and costs no pass. `choose` comes after: the cells that are, picked from the
+composed distribution before any value is drawn. (Ordering by the probability of a value just drawn, as some
+samplers do, makes even a single exact expert wrong.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.draws import Draws
+from factordiff.streams import Purpose
+from factordiff.types import Cells
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where each row is on its way."""
+
+    masked: Cells
+    step: Int[Tensor, " batch"]  # the row's own clock
+    start: Int[Tensor, " batch"]  # how many cells were masked when it began
+    draws: Draws
+
+    def of(self, rows: Int[Tensor, " some"]) -> Moment:
+        """The same for some of the rows."""
+        return Moment(self.masked[rows], self.step[rows], self.start[rows], self.draws[rows])
+
+
+class RevealRule(ABC):
+    """Decides, step by step, which masked cells are revealed."""
+
+    @abstractmethod
+    def candidates(self, moment: Moment) -> Cells:
+        """The cells that may be revealed at this step; none makes the row idle."""
+
+    @abstractmethod
+    def choose(self, log_doubt: Float[Tensor, "batch cell"], candidates: Cells, moment: Moment) -> Cells:
+        """The cells revealed at this step: some of the candidates, at least one where there are any."""
+
+
+@dataclass(frozen=True)
+class Ancestral(RevealRule):
+    r"""Each masked cell is revealed with probability $\rho_j = 1/(T-j)$, independently; the last step takes the rest.
+
+    This is the reverse process at $t_j = 1 - j/T$. Cells revealed together are drawn independently, so even an
+    exact expert is off by O(1/T).
+
+    Paper: Eq. (1), (9).
+    """
+
+    steps: int = 128
+
+    def __post_init__(self) -> None:
+        _checked_steps(self.steps)
+
+    def candidates(self, moment: Moment) -> Cells:
+        """The cells whose turn it is: known before any expert speaks."""
+        left = (self.steps - moment.step).clamp(min=1)
+        uniforms = moment.draws.cells(Purpose.REVEAL, moment.step, moment.masked.shape[1])
+        return moment.masked & (uniforms * left[:, None] < 1.0)
+
+    def choose(self, log_doubt: Float[Tensor, "batch cell"], candidates: Cells, moment: Moment) -> Cells:
+        """All of them."""
+        return candidates
+
+
+@dataclass(frozen=True)
+class ByConfidence(RevealRule):
+    r"""The cells with the largest top-2 margin first, $n_j = \lfloor N(j+1)/T\rfloor - \lfloor Nj/T\rfloor$ at step j.
+
+    N is the number of masked cells the row began with. For T > N this is one cell per pass in the surest order
+    and T - N idle steps. Ties go to the lowest cell.
+
+    Paper: appendix "Diffusion Sampling" (128 steps).
+    """
+
+    steps: int = 128
+
+    def __post_init__(self) -> None:
+        _checked_steps(self.steps)
+
+    def quota(self, moment: Moment) -> Int[Tensor, " batch"]:
+        """How many cells this step reveals."""
+        step = moment.step
+        due = torch.div(moment.start * (step + 1), self.steps, rounding_mode="floor")
+        done = torch.div(moment.start * step, self.steps, rounding_mode="floor")
+        return (due - done).clamp(min=0)
+
+    def candidates(self, moment: Moment) -> Cells:
+        """Every masked cell, unless the step's quota is zero."""
+        return moment.masked & (self.quota(moment) > 0)[:, None]
+
+    def choose(self, log_doubt: Float[Tensor, "batch cell"], candidates: Cells, moment: Moment) -> Cells:
+        """The quota's worth of the least doubtful."""
+        return surest(log_doubt, candidates, self.quota(moment))
+
+
+def surest(log_doubt: Float[Tensor, "batch cell"], among: Cells, count: Int[Tensor, " batch"]) -> Cells:
+    """The `count` least doubtful cells of each row; ties go to the lowest cell."""
+    # +1 lies above every log-doubt (at most 0): cells that do not take part come last.
+    order = torch.where(among, log_doubt, 1.0).argsort(dim=-1, stable=True)
+    rank = order.argsort(dim=-1)
+    return among & (rank < count[:, None])
+
+
+def _checked_steps(steps: int) -> None:
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise InvalidInput(f"steps: expected a whole number of at least 1, got {steps!r}")
