@@ -12,7 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.types import CellLogProbs, ExpertLogProbs
 
 
-def mixture(log_probs: ExpertLogProbs, log_weights: Float[Tensor, expert * batch]) -> CellLogProbs:
+def mixture(log_probs: ExpertLogProbs, log_weights: Float[Tensor, "expert *batch"]) -> CellLogProbs:
     r"""$\log r(v) = \log\sum_m \omega_m p_m(v)$, with one weight per expert or per expert and row.
 
     Paper: Eq. (2).

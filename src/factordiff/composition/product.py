@@ -13,7 +13,7 @@ from factordiff.composition.composition import Composed, Composition, State, che
 from factordiff.types import ExpertLogProbs
 
 
-def product(log_probs: ExpertLogProbs, beta: Float[Tensor, expert * batch_cell]) -> Composed:
+def product(log_probs: ExpertLogProbs, beta: Float[Tensor, "expert *batch_cell"]) -> Composed:
     r"""Weighted product of experts, cell by cell, with the mass it loses.
 
     $r(v) \propto \prod_m p_m(v)^{\beta_m}$ and $\log z = \log \sum_v \prod_m p_m(v)^{\beta_m}$.
@@ -31,7 +31,7 @@ def product(log_probs: ExpertLogProbs, beta: Float[Tensor, expert * batch_cell])
     )
 
 
-def power(log_probs: ExpertLogProbs, beta: Float[Tensor, expert * batch_cell]) -> ExpertLogProbs:
+def power(log_probs: ExpertLogProbs, beta: Float[Tensor, "expert *batch_cell"]) -> ExpertLogProbs:
     r"""$\beta_m \log p_m(v)$, where $0 \cdot \log 0 = 0$: an expert with exponent 0 forbids nothing."""
     while beta.dim() < log_probs.dim():
         beta = beta.unsqueeze(-1)

@@ -12,7 +12,7 @@ LogWeights = Float[Tensor, "item particle"]
 
 
 def log_target(
-    log_density: Float[Tensor, expert * rows], beta: Float[Tensor, " expert"]
+    log_density: Float[Tensor, "expert *rows"], beta: Float[Tensor, " expert"]
 ) -> Float[Tensor, "*rows"]:
     r"""$\sum_m \beta_m \ell_m$, where $0 \cdot \log 0 = 0$."""
     beta = beta.view(-1, *[1] * (log_density.dim() - 1))
