@@ -16,7 +16,7 @@ BACKGROUND = 0
 
 def split(
     log_probs: CellLogProbs,
-) -> tuple[Float[Tensor, "batch cell"], Float[Tensor, "batch cell"], CellLogProbs]:
+) -> tuple[Float[Tensor, "batch cell"], Float[Tensor, "batch cell"], Float[Tensor, "batch cell color"]]:
     r"""$\log p_{bg}$, $\log p_{fg}$ and $\log p(c \mid fg)$ for $c \ge 1$ (uniform where $p_{fg} = 0$)."""
     colors = log_probs[..., BACKGROUND + 1 :]
     log_fg = colors.logsumexp(-1)

@@ -68,7 +68,7 @@ class Trace:
         # An expert was asked about the cells that were masked before this step, in the rows that took part.
         spoken_for = ((after == self.values) | revealed) & asked.unsqueeze(-1)
 
-        def spread(part: Tensor, fill: float) -> Tensor:
+        def spread(part: Tensor, fill: float | int) -> Tensor:
             everywhere = torch.full_like(after, fill, dtype=part.dtype).flatten(0, 1)
             everywhere[event.rows] = part
             return torch.where(spoken_for, everywhere.view_as(after), fill)

@@ -1,0 +1,1 @@
+"""Runs become records, records become figures. Reports only read files."""
