@@ -1,1 +1,100 @@
-"""FactorDiff: combine frozen discrete-diffusion experts at inference time, factor by factor."""
+"""FactorDiff: combine frozen discrete-diffusion experts at inference time, factor by factor.
+
+The public list, by name. Each name is imported when it is first used, so that `import factordiff` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from factordiff.composition.composition import Composed as Composed
+    from factordiff.composition.composition import Composition as Composition
+    from factordiff.composition.composition import Single as Single
+    from factordiff.composition.composition import State as State
+    from factordiff.composition.confidence import log_doubt as log_doubt
+    from factordiff.composition.confidence import margin as margin
+    from factordiff.composition.correctors import Corrected as Corrected
+    from factordiff.composition.correctors import feynman_kac as feynman_kac
+    from factordiff.composition.correctors import rne as rne
+    from factordiff.composition.factors import blocks as blocks
+    from factordiff.composition.factors import columns as columns
+    from factordiff.composition.factors import components as components
+    from factordiff.composition.factors import components_of_state as components_of_state
+    from factordiff.composition.factors import pixels as pixels
+    from factordiff.composition.factors import rows as rows
+    from factordiff.composition.factors import whole as whole
+    from factordiff.composition.mixture import Mixture as Mixture
+    from factordiff.composition.product import GeometricMean as GeometricMean
+    from factordiff.composition.product import Product as Product
+    from factordiff.composition.routing import FactorWeights as FactorWeights
+    from factordiff.composition.routing import Routing as Routing
+    from factordiff.composition.routing import SoftRouting as SoftRouting
+    from factordiff.composition.superdiff import SuperDiff as SuperDiff
+    from factordiff.composition.superdiff import SuperDiffAnd as SuperDiffAnd
+    from factordiff.composition.views import HardViews as HardViews
+    from factordiff.composition.views import Views as Views
+    from factordiff.composition.vote import majority_vote as majority_vote
+    from factordiff.errors import FactorDiffError as FactorDiffError
+    from factordiff.errors import InvalidInput as InvalidInput
+    from factordiff.experts.condition import Condition as Condition
+    from factordiff.experts.expert import Expert as Expert
+    from factordiff.experts.expert import substitute as substitute
+    from factordiff.experts.tabular import TabularExpert as TabularExpert
+    from factordiff.sampling.law import Law as Law
+    from factordiff.sampling.law import exact_law as exact_law
+    from factordiff.sampling.law import total_variation as total_variation
+    from factordiff.sampling.reveal import Ancestral as Ancestral
+    from factordiff.sampling.reveal import ByConfidence as ByConfidence
+    from factordiff.sampling.reveal import RevealRule as RevealRule
+    from factordiff.sampling.sampler import Samples as Samples
+    from factordiff.sampling.sampler import sample as sample
+    from factordiff.sampling.trace import Trace as Trace
+    from factordiff.vocabulary import Vocabulary as Vocabulary
+
+_HOMES = {
+    "composition.composition": ("Composed", "Composition", "Single", "State"),
+    "composition.confidence": ("log_doubt", "margin"),
+    "composition.correctors": ("Corrected", "feynman_kac", "rne"),
+    "composition.factors": (
+        "blocks",
+        "columns",
+        "components",
+        "components_of_state",
+        "pixels",
+        "rows",
+        "whole",
+    ),
+    "composition.mixture": ("Mixture",),
+    "composition.product": ("GeometricMean", "Product"),
+    "composition.routing": ("FactorWeights", "Routing", "SoftRouting"),
+    "composition.superdiff": ("SuperDiff", "SuperDiffAnd"),
+    "composition.views": ("HardViews", "Views"),
+    "composition.vote": ("majority_vote",),
+    "errors": ("FactorDiffError", "InvalidInput"),
+    "experts.condition": ("Condition",),
+    "experts.expert": ("Expert", "substitute"),
+    "experts.tabular": ("TabularExpert",),
+    "sampling.law": ("Law", "exact_law", "total_variation"),
+    "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
+    "sampling.sampler": ("Samples", "sample"),
+    "sampling.trace": ("Trace",),
+    "vocabulary": ("Vocabulary",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'factordiff' has no attribute {name!r}")
+    thing = getattr(import_module(f"factordiff.{_HOME_OF[name]}"), name)
+    globals()[name] = thing  # looked up only once
+    return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,186 @@
+"""`factordiff demo`: which compositions are exact, and a picture painted by two experts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from factordiff.cli.app import app
+
+if TYPE_CHECKING:
+    from factordiff.sampling.trace import Trace
+    from factordiff.toy.exactness import Measured
+    from factordiff.toy.painting import Painted
+
+HIDDEN = -1
+PLAIN_WIDTH = 110  # of lines written to a file or pipe
+
+# What a cell looks like: a background in a terminal, two letters anywhere else.
+VALUE_STYLES = ("on #1d2b53", "on #8b5a2b", "on #e0243c", "on #3fae49", "on #d9a441")
+VALUE_LETTERS = ("  ", "[]", "@@", "%%", "==")
+EXPERT_STYLES = ("on #2f7fd1", "on #e8833a")
+EXPERT_LETTERS = ("ee", "mm")
+
+
+@app.command()
+def demo(
+    draws: Annotated[
+        int, typer.Option(help="Particles drawn for each Monte Carlo line of the table.")
+    ] = 48_000,
+    seed: Annotated[int, typer.Option(help="Every random number is a function of this.")] = 0,
+) -> None:
+    """See which compositions are exact, then watch two experts paint one picture."""
+    import torch
+
+    from factordiff.toy.exactness import measurements
+
+    torch.set_num_threads(1)  # the tensors are tiny: more threads only get in each other's way
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PLAIN_WIDTH)
+    console.print(Text.from_markup("\n[bold]Which compositions draw from what they promise?[/]"))
+    console.print(
+        "Tiny worlds of 4 cells and 3 values, so that every path can be enumerated. The distance is total "
+        "variation, between the law of the sampler and its target: 0 is exact, 1 is nothing in common.\n",
+    )
+    with console.status("enumerating") as status:
+        found = []
+        for measured in measurements(draws, seed):
+            found.append(measured)
+            status.update(f"{measured.world}: {measured.method}")
+    console.print(distances(found))
+    console.print(
+        "(noise): drawn, not enumerated; a perfect sampler would show about the distance in brackets.\n"
+        "none; ...: the method states no target, so the nearest thing to one is used.\n",
+        style="dim",
+        highlight=False,
+    )
+    _paint(console, seed)
+
+
+def distances(found: list[Measured]) -> Table:
+    """The table of distances, one section per world."""
+    table = Table(title_justify="left", pad_edge=False, show_edge=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("held against", no_wrap=True)
+    table.add_column("distance", justify="right", no_wrap=True)
+    table.add_column("exact")
+    table.add_column("reading", style="dim")
+    world = ""
+    for row in found:
+        if row.world != world:
+            world = row.world
+            table.add_section()
+            table.add_row(Text(world, style="bold cyan"))
+        table.add_row(
+            f"  {row.method}",
+            row.target,
+            in_figures(row),
+            Text("yes", style="bold green") if row.exact else Text("no", style="red"),
+            row.remark,
+        )
+    return table
+
+
+def in_figures(row: Measured) -> Text:
+    """The distance, with its noise where it has any."""
+    if row.exact:
+        return Text(f"{row.distance:.0e}", style="green")
+    noise = "" if row.noise is None else f" ({row.noise:.3f})"
+    return Text(f"{row.distance:.3f}{noise}")
+
+
+def _paint(console: Console, seed: int) -> None:
+    """Paint with routing, step by step where there is a terminal to watch, then show all methods."""
+    from factordiff.toy.painting import methods, paint
+
+    console.print(Text.from_markup("[bold]Two experts paint one picture[/]"))
+    console.print(
+        "One knows the frame and what lies near it, the other the middle; elsewhere each is 70 % sure of a "
+        "habit that is wrong. Routing asks, cell by cell, who is surer. Right: who decided.\n",
+        highlight=False,
+    )
+    colors = console.color_system is not None and not console.no_color
+    trace = paint("routing", seed, draws=1, trace=True).samples.trace
+    assert trace is not None
+    scenes = frames(trace)
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=30) as live:
+            for step, (cells, speakers) in enumerate(scenes):
+                live.update(scene(f"step {step} of {len(scenes) - 1}", cells, speakers, colors))
+                time.sleep(0.12)
+    else:
+        some = range(0, len(scenes), max(1, (len(scenes) - 1) // 4))
+        console.print(
+            Columns([scene(f"step {step}", *scenes[step], colors) for step in some], padding=(1, 3))
+        )
+    edges, middle = (
+        Text(letters, style) for letters, style in zip(EXPERT_LETTERS, EXPERT_STYLES, strict=True)
+    )
+    console.print(Text.assemble("\n", edges, " the edges' expert  ", middle, " the middle's expert\n"))
+
+    pictures = [gallery_picture(paint(method, seed), colors) for method in methods()]
+    console.print(Columns(pictures, padding=(1, 2)))
+    console.print(
+        "\nEach shows one draw and, below, the cells that are right on average over 200 draws. Global weights "
+        "let one expert's habit into the other's home; the routing map keeps it out.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def frames(trace: Trace) -> list[tuple[list[int], list[int]]]:
+    """The picture and who decided each cell so far, before the first step and after every one."""
+    cells = [HIDDEN] * len(trace.start[0])
+    speakers = list(cells)
+    scenes = [(list(cells), list(speakers))]
+    for step in trace.steps:
+        for cell in step.revealed[0][0]:
+            cells[cell] = step.x[0][0][cell]
+            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else HIDDEN
+        scenes.append((list(cells), list(speakers)))
+    return scenes
+
+
+def scene(title: str, cells: list[int], speakers: list[int], colors: bool) -> RenderableType:
+    """The picture on the left, the routing map on the right."""
+    pair = Table.grid(padding=(0, 2))
+    pair.add_row(
+        grid(cells, VALUE_STYLES, VALUE_LETTERS, colors),
+        grid(speakers, EXPERT_STYLES, EXPERT_LETTERS, colors),
+    )
+    return Group(Text(title, style="dim"), pair)
+
+
+def gallery_picture(painted: Painted, colors: bool) -> RenderableType:
+    """One method's picture with its name and how much of it is right."""
+    cells = painted.x_0.tolist()
+    return Group(
+        Text(painted.method, style="bold"),
+        grid(cells, VALUE_STYLES, VALUE_LETTERS, colors),
+        Padding(Text(f"{painted.right:.1f} of {len(cells)}"), (0, 0, 1, 0)),
+    )
+
+
+def grid(cells: list[int], styles: tuple[str, ...], letters: tuple[str, ...], colors: bool) -> Text:
+    """A square of cells, two characters each, in color or in letters."""
+    side = round(len(cells) ** 0.5)
+    drawing = Text(no_wrap=True)
+    for place, cell in enumerate(cells):
+        if cell == HIDDEN:
+            drawing.append(". ", style="dim")
+        elif colors:
+            drawing.append("  ", style=styles[cell])
+        else:
+            drawing.append(letters[cell])
+        if place % side == side - 1 and place + 1 < len(cells):
+            drawing.append("\n")
+    return drawing
