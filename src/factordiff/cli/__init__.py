@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from factordiff.cli import demo as _demo  # noqa: F401
+from factordiff.cli import train as _train  # noqa: F401
 from factordiff.cli.app import main
 
 __all__ = ["main"]

@@ -1,0 +1,237 @@
+"""`factordiff train`: train an expert, stop anywhere, go on later."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from factordiff.cli.app import app
+from factordiff.cli.training_display import Display, console, summary_sentence
+from factordiff.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from factordiff.arc.dataset import Dataset
+    from factordiff.experts.condition import Condition
+    from factordiff.training.settings import Settings
+
+
+class ArcSource:
+    """The data set as the trainer's source."""
+
+    def __init__(self, dataset: Dataset, settings: Settings) -> None:
+        import torch
+
+        self.dataset, self.settings = dataset, settings
+        self.digest = dataset.artefact.sha256
+        self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
+        self._tasks = None
+        if settings.tasks is not None:
+            self._tasks = torch.arange(settings.tasks, device=dataset.device)
+        self._validation: dict[int, tuple[Condition, Tensor]] = {}
+
+    def draw(self, seed: int, step: Tensor, items: Tensor) -> tuple[Condition, Tensor]:
+        """Training items of a step."""
+        return self.dataset.draw(
+            seed,
+            step,
+            items,
+            self.settings.frames,
+            self._symmetries,
+            self._tasks,
+            self.settings.min_frames,
+        )
+
+    def validation(self, items: int) -> tuple[Condition, Tensor]:
+        """The first validation queries, kept on the device."""
+        if items not in self._validation:
+            queries = self.dataset.evaluation("validation")
+            chosen: slice | Tensor = slice(items)
+            if self.settings.tasks is not None:
+                chosen = (queries.task_indices < self.settings.tasks).nonzero().squeeze(1)[:items]
+            self._validation[items] = queries.condition(chosen), queries.x_0[chosen]
+        return self._validation[items]
+
+
+@app.command()
+def train(
+    preset: Annotated[str, typer.Argument(help="paper, fast or tiny.")] = "fast",
+    objective: Annotated[str, typer.Option(help="full, occupancy or color.")] = "full",
+    backbone: Annotated[str, typer.Option(help="trans-ir or conv-ir.")] = "trans-ir",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Of the weights, the batches and the noise.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Stop in time, start-up included.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder [runs/PRESET-BACKBONE-OBJECTIVE].")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
+    ] = False,
+    init_from: Annotated[
+        Path | None, typer.Option(help="Start from the weights of this expert's folder.")
+    ] = None,
+    max_steps: Annotated[int | None, typer.Option(help="The schedule's last step.")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Steps over which the learning rate rises.")] = None,
+    decay_from: Annotated[
+        int | None, typer.Option(help="The step from which it falls linearly to zero.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="The global batch; machines divide it.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Muon's learning rate.")] = None,
+    lr_rest: Annotated[float | None, typer.Option(help="AdamW's learning rate.")] = None,
+    ema: Annotated[float | None, typer.Option(help="Decay of the averaged weights.")] = None,
+    refinement: Annotated[str | None, typer.Option(help="H,L: outer and inner cycles, such as 2,2.")] = None,
+    conditioning: Annotated[str | None, typer.Option(help="latents or paper.")] = None,
+    pair_patch: Annotated[int | None, typer.Option(help="Side of a demonstration token (trans-ir).")] = None,
+    head: Annotated[str | None, typer.Option(help="Initial output head: zero or default.")] = None,
+    identity_share: Annotated[
+        float | None, typer.Option(help="Share of batches in the data's own orientation.")
+    ] = None,
+    frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
+    min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="auto, float32 or bfloat16.")] = None,
+    newton_schulz: Annotated[
+        str | None, typer.Option(help="Muon's precision: auto, float32 or bfloat16.")
+    ] = None,
+    compile: Annotated[str | None, typer.Option(help="auto, none, blocks or model.")] = None,
+    compile_mode: Annotated[str | None, typer.Option(help="torch.compile's mode.")] = None,
+    graph: Annotated[
+        str | None, typer.Option(help="Record the step in a CUDA graph: auto, on or off.")
+    ] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Bit-exact on one GPU; slower.")
+    ] = False,
+    check_every: Annotated[int | None, typer.Option(help="Steps between validations.")] = None,
+    validation_items: Annotated[int | None, typer.Option(help="Queries per validation.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after this many checks without progress.")
+    ] = None,
+    log_every: Annotated[int | None, typer.Option(help="Steps between log lines.")] = None,
+    save_seconds: Annotated[float | None, typer.Option(help="Seconds between checkpoints.")] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
+) -> None:
+    """Train an expert. The last line printed is the run's summary.
+
+    Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
+    """
+    started = time.monotonic()
+    given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
+    network: dict[str, Any] = {"conditioning": conditioning, "pair_patch": pair_patch, "head": head}
+    if refinement is not None:
+        network["cycles"] = _cycles(refinement)
+    settings = _settings(preset, given, {key: value for key, value in network.items() if value is not None})
+    if deterministic:
+        settings = _deterministic(settings)
+    out = out or Path("runs") / f"{preset}-{backbone}-{objective}"
+    _run(settings, device, out, resume, init_from, max_minutes, started, tensorboard)
+
+
+_SETTINGS = frozenset(
+    {
+        "objective",
+        "backbone",
+        "seed",
+        "max_steps",
+        "warmup",
+        "decay_from",
+        "batch",
+        "lr",
+        "lr_rest",
+        "ema",
+        "identity_share",
+        "frames",
+        "min_frames",
+        "dtype",
+        "newton_schulz",
+        "compile",
+        "compile_mode",
+        "graph",
+        "check_every",
+        "validation_items",
+        "patience",
+        "log_every",
+        "save_seconds",
+    }
+)
+
+
+def _cycles(text: str) -> list[int]:
+    try:
+        outer, inner = (int(part) for part in text.split(","))
+    except ValueError as error:
+        raise InvalidInput(f"--refinement: expected H,L such as 2,2, got {text!r}") from error
+    return [outer, inner]
+
+
+def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> Settings:
+    """The preset with what was given in its place; the decay begins after the warm-up unless something else is said."""
+    from factordiff.training.settings import preset
+
+    base = preset(name)
+    linear = base.decay_from == base.warmup
+    if "decay_from" not in given:
+        steps, warmup = given.get("max_steps", base.max_steps), given.get("warmup", base.warmup)
+        given = {**given, "decay_from": warmup if linear else steps}
+    if "min_frames" not in given and "frames" in given:
+        given = {**given, "min_frames": given["frames"]}
+    return dataclasses.replace(base, **given, network={**base.network, **network})
+
+
+def _deterministic(settings: Settings) -> Settings:
+    import os
+
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    return dataclasses.replace(settings, compile="none", graph="off")
+
+
+def _run(
+    settings: Settings,
+    device_name: str,
+    out: Path,
+    resume: bool,
+    init_from: Path | None,
+    max_minutes: float | None,
+    started: float,
+    tensorboard: bool,
+) -> None:
+
+    import torch
+
+    from factordiff.arc.dataset import Dataset
+    from factordiff.training.log import Observer, TensorBoard
+    from factordiff.training.machines import choose_device, join, leave
+    from factordiff.training.trainer import WEIGHTS, Trainer
+
+    device = choose_device(device_name)
+    machines = join(device)
+    # Counter-based draws need 64-bit numbers, which mps lacks: there the batches are drawn on the CPU.
+    home = torch.device("cpu") if device.type == "mps" else device
+    display = Display(settings.max_steps)
+    observers: tuple[Observer, ...] = (display,)
+    if tensorboard and machines.writes:
+        observers = (*observers, TensorBoard(out / "tensorboard"))
+    try:
+        source = ArcSource(Dataset.load(home), settings)
+        trainer = Trainer(
+            settings,
+            source,
+            device=device,
+            out=out,
+            resume=resume,
+            init_from=init_from,
+            machines=machines,
+            observers=observers,
+        )
+        summary = trainer.run(max_minutes, started)
+    finally:
+        display.close()
+        leave()
+    if machines.writes:
+        console.print(summary_sentence(summary, out / WEIGHTS), soft_wrap=True)

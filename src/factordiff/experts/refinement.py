@@ -1,0 +1,203 @@
+r"""The loop that both backbones share, and the expert around it.
+
+h = embedded input; H times { L times $z_L \leftarrow f(z_L+z_H+h)$; then $z_H \leftarrow f(z_H+z_L)$ };
+the logits are read from $z_H$. Paper: section "Denoising Architecture".
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.condition import Condition
+from factordiff.experts.expert import substitute
+from factordiff.experts.parameters import Layout, Weights
+from factordiff.types import CellLogProbs, Tokens
+from factordiff.vocabulary import Vocabulary
+
+State = Float[Tensor, "batch ..."]
+
+
+class Cycles(NamedTuple):
+    """How often the loop turns: `outer` is the paper's H, `inner` its L. Both may be changed after training."""
+
+    outer: int = 2
+    inner: int = 2
+
+
+def refine(f: Callable[[State], State], h: State, z_high: Tensor, z_low: Tensor, cycles: Cycles) -> State:
+    r"""Refine the two latent states and return $z_H$.
+
+    `z_high` and `z_low` are the learned initial states, broadcast over rows and cells.
+    """
+    for _ in range(cycles.outer):
+        for _ in range(cycles.inner):
+            z_low = f(z_low + z_high + h)
+        z_high = f(z_high + z_low)
+    return z_high
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What determines a network's function, apart from its weights."""
+
+    values: int = 10
+    layout: tuple[int, int] = (10, 10)
+    width: int = 144
+    context: int = 144
+    conditioning: str = "latents"
+    latents: int = 16
+    slots: int = 3
+    head: str = "zero"
+    cycles: tuple[int, int] = (2, 2)
+
+    def __post_init__(self) -> None:
+        for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
+            if getattr(self, name) not in known:
+                raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
+        for name in ("values", "width", "context", "latents", "slots"):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
+        for name in ("layout", "cycles"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or min(pair) < 1:
+                raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
+
+    @property
+    def cells(self) -> int:
+        """How many cells the canvas has."""
+        return self.layout[0] * self.layout[1]
+
+
+class Network(nn.Module, ABC):
+    """A denoiser with iterative refinement: an `Expert` whose weights are one vector.
+
+    The four parts are pure functions of (weights, tensors): `encode_with` once per item, `embed`, `apply` (the
+    paper's f) and `readout` once per pass. `weights` casts and lays out the vector once per training step;
+    `freeze` does it once for all.
+    """
+
+    def __init__(self, config: NetworkConfig, layout: Layout, seed: int) -> None:
+        super().__init__()
+        self.config = config
+        self.layout = layout
+        self.vocabulary = Vocabulary(config.values)
+        self.cycles = Cycles(*config.cycles)
+        self.dtype = torch.float32
+        self.vector = nn.Parameter(layout.initial(seed))
+        self._frozen: Weights | None = None
+        self.parts = Parts(self.encode_with, self.embed, self.apply_once, self.readout)
+
+    @abstractmethod
+    def prepare(self, weights: Weights) -> Weights:
+        """The weights in the form a pass wants them; runs once per step."""
+
+    @abstractmethod
+    def encode_with(
+        self,
+        weights: Weights,
+        query: Int[Tensor, "item cell"],
+        inputs: Int[Tensor, "item frame cell"],
+        outputs: Int[Tensor, "item frame cell"],
+        present: Bool[Tensor, "item frame"],
+    ) -> Any:
+        """What every pass needs to know about an item."""
+
+    @abstractmethod
+    def embed(self, weights: Weights, x_t: Tokens, encoded: Any) -> State:
+        """The embedded input h."""
+
+    @abstractmethod
+    def apply_once(self, weights: Weights, state: State, encoded: Any) -> State:
+        """One application of the backbone f."""
+
+    @abstractmethod
+    def readout(self, weights: Weights, state: State) -> CellLogProbs:
+        """Logits in float32, one per value."""
+
+    def weights(self, dtype: torch.dtype | None = None) -> Weights:
+        """All weights, cast once and laid out for the passes; gradients flow back to the vector."""
+        return self.prepare(self.layout.unpack(self.vector.to(dtype or self.dtype)))
+
+    def logits(self, weights: Weights, x_t: Tokens, encoded: Any) -> CellLogProbs:
+        """One pass: embed, refine, read out."""
+        h = self.parts.embed(weights, x_t, encoded)
+        z_high = refine(
+            lambda state: self.parts.apply_once(weights, state, encoded),
+            h,
+            weights["z_high"],
+            weights["z_low"],
+            self.cycles,
+        )
+        return self.parts.readout(weights, z_high)
+
+    def encode(self, condition: Condition) -> Any:
+        """What `log_probs` needs about each item, computed once per query."""
+        if condition.query.shape[-1] != self.config.cells:
+            raise InvalidInput(
+                f"condition: expected {self.config.cells} cells (a canvas of {self.config.layout}), "
+                f"got {condition.query.shape[-1]}"
+            )
+        return self.parts.encode_with(
+            self._current(),
+            condition.query,
+            condition.context_inputs,
+            condition.context_outputs,
+            condition.present,
+        )
+
+    def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
+        """Normalised log-probabilities at every cell, with SUBS."""
+        return substitute(self.logits(self._current(), x_t, encoded), x_t, self.vocabulary)
+
+    def freeze(self, dtype: torch.dtype | None = None) -> Self:
+        """Fix the weights: they are cast and laid out now, and no gradient is kept."""
+        self.dtype = dtype or self.dtype
+        self.vector.requires_grad_(False)
+        self._frozen = self.weights()
+        return self
+
+    def with_cycles(self, outer: int, inner: int) -> Self:
+        """The same expert with another number of refinement cycles, sharing its weights."""
+        if min(outer, inner) < 1:
+            raise InvalidInput(f"cycles: expected two whole numbers of at least 1, got {(outer, inner)}")
+        other = copy.copy(self)
+        other.cycles = Cycles(outer, inner)
+        return other
+
+    def named_weights(self) -> Weights:
+        """The stored weights by name, detached: what `save_expert` writes."""
+        return self.layout.unpack(self.vector.detach())
+
+    def compile_parts(self, **options: Any) -> None:
+        """Compile the four parts, each once; f is reused for all its applications."""
+        self.parts = Parts(*(torch.compile(part, dynamic=False, **options) for part in self.parts))
+
+    def _current(self) -> Weights:
+        return self.weights() if self._frozen is None else self._frozen
+
+
+class Parts(NamedTuple):
+    """The four pure functions of a network, as they are or compiled."""
+
+    encode_with: Callable[..., Any]
+    embed: Callable[..., State]
+    apply_once: Callable[..., State]
+    readout: Callable[..., CellLogProbs]
+
+
+def config_as_json(config: NetworkConfig) -> dict[str, Any]:
+    """The configuration as plain JSON values."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in dataclasses.asdict(config).items()
+    }

@@ -1,0 +1,164 @@
+"""Experts as folders: `config.json` and `model.safetensors`, the Hugging Face layout. Never pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+
+from factordiff.errors import CheckpointError, MissingDependency, Unavailable
+from factordiff.experts.conv_ir import ConvIR, ConvIRConfig
+from factordiff.experts.refinement import Network, NetworkConfig, config_as_json
+from factordiff.experts.trans_ir import TransIR, TransIRConfig
+
+CONFIG, MODEL = "config.json", "model.safetensors"
+TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
+
+BACKBONES: dict[str, tuple[type[Network], type[NetworkConfig]]] = {
+    "trans-ir": (TransIR, TransIRConfig),
+    "conv-ir": (ConvIR, ConvIRConfig),
+}
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there completely or not at all, even if the machine stops half-way."""
+    temporary = path.parent / f"{TEMPORARY}{path.name}"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise CheckpointError(
+            f"{path}: cannot be written ({error.strerror or error}); what was there before is untouched. "
+            "Free some space or choose another folder"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def build(backbone: str, settings: dict[str, Any] | None = None, seed: int = 0) -> Network:
+    """A new network of that backbone; `settings` are fields of its configuration."""
+    if backbone not in BACKBONES:
+        raise Unavailable(f"backbone: expected one of {', '.join(BACKBONES)}, got {backbone!r}")
+    network, config = BACKBONES[backbone]
+    known = {field.name for field in dataclasses.fields(config)}
+    unknown = sorted((settings or {}).keys() - known)
+    if unknown:
+        raise Unavailable(
+            f"network: {backbone} has no setting {', '.join(unknown)}; expected {', '.join(sorted(known))}"
+        )
+    fields = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in (settings or {}).items()
+    }
+    return network(config(**fields), seed)  # type: ignore[call-arg, arg-type]
+
+
+def save_expert(network: Network, folder: str | Path, about: dict[str, Any] | None = None) -> Path:
+    """Write an expert's folder; `about` (objective, steps, data) travels in its config.json.
+
+    Each file appears whole or not at all; the configuration comes last.
+    """
+    folder = Path(folder)
+    names = {type_: name for name, (type_, _) in BACKBONES.items()}
+    weights = {name: weight.cpu().contiguous().clone() for name, weight in network.named_weights().items()}
+    data = safetensors.torch.save(weights, {"format": "pt"})
+    config = {
+        "model_type": "factordiff",
+        "backbone": names[type(network)],
+        "network": config_as_json(network.config),
+        "parameters": network.layout.count,
+        "about": about or {},
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: cannot be created ({error.strerror}); choose another folder"
+        ) from error
+    write_whole(folder / MODEL, data)
+    write_whole(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+    return folder
+
+
+def read_config(folder: str | Path) -> dict[str, Any]:
+    """An expert's config.json."""
+    path = Path(folder) / CONFIG
+    try:
+        config = json.loads(path.read_text())
+        config["backbone"], config["network"]
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror}); expected a folder with {CONFIG} and {MODEL}"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: not an expert's configuration ({error!r})") from error
+    return config
+
+
+def load_expert(
+    folder: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> Network:
+    """The frozen expert of a folder, which is all that is needed."""
+    config = read_config(folder)
+    network = build(config["backbone"], config["network"])
+    load_weights(network, folder)
+    return network.to(device).freeze(dtype)
+
+
+def load_weights(network: Network, folder: str | Path) -> None:
+    """Put a folder's weights into a network of the same configuration."""
+    path = Path(folder) / MODEL
+    try:
+        weights = safetensors.torch.load(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror}); expected a folder with {CONFIG} and {MODEL}"
+        ) from error
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: damaged or not a safetensors file ({error})") from error
+    with torch.no_grad():
+        network.vector.copy_(network.layout.pack(weights))
+
+
+def push_expert(folder: str | Path, repository: str, **options: Any) -> str:
+    """Upload an expert's folder to a hub; returns the address of the commit."""
+    read_config(folder)
+    hub = _hub()
+    hub.HfApi().create_repo(repository, exist_ok=True, **options)
+    return str(hub.HfApi().upload_folder(repo_id=repository, folder_path=str(folder)))
+
+
+def pull_expert(repository: str, folder: str | Path | None = None, **options: Any) -> Path:
+    """Download an expert from a hub and return its folder."""
+    options = {"allow_patterns": [CONFIG, MODEL], **options}
+    if folder is not None:
+        options["local_dir"] = str(folder)
+    return Path(_hub().snapshot_download(repository, **options))
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError as error:
+        raise MissingDependency(
+            "huggingface_hub: install factordiff[hub] to push and pull experts"
+        ) from error
+    return huggingface_hub

@@ -1,0 +1,76 @@
+"""Devices and machines: which device, which share of the batch, and who may write."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from factordiff.errors import Unavailable
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def available(device: str) -> bool:
+    """Whether this machine has such a device."""
+    if device == "cuda":
+        return torch.cuda.is_available()
+    if device == "mps":
+        return torch.backends.mps.is_available()
+    return device == "cpu"
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; `auto` takes the fastest there is."""
+    if name not in DEVICES:
+        raise Unavailable(f"device: expected one of {', '.join(DEVICES)}, got {name!r}")
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available(kind))
+    if not available(name):
+        raise Unavailable(
+            f"device: {name} was asked for, but this machine has none that PyTorch {torch.__version__} can use; "
+            "use --device auto or --device cpu"
+        )
+    if name == "cuda":
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    return torch.device(name)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """One process among all that train together."""
+
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def writes(self) -> bool:
+        """Only the first process writes files and reports."""
+        return self.rank == 0
+
+    def agree(self, flag: bool, device: torch.device) -> bool:
+        """True on every machine if it is true on any."""
+        if self.world == 1:
+            return flag
+        shared = torch.tensor(int(flag), device=device)
+        dist.all_reduce(shared, dist.ReduceOp.MAX)
+        return bool(shared)
+
+
+def join(device: torch.device) -> Machines:
+    """Join the processes that torchrun started (gloo on CPU, NCCL on GPU); alone without torchrun."""
+    if "WORLD_SIZE" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
+        return Machines()
+    if not dist.is_initialized():
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    return Machines(dist.get_rank(), dist.get_world_size())
+
+
+def leave() -> None:
+    """Part from the other processes."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,161 @@
+"""What a training run is: every setting, and the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from factordiff.diffusion.objectives import OBJECTIVES
+from factordiff.errors import InvalidInput, Unavailable
+
+DTYPES = ("auto", "float32", "bfloat16")
+COMPILE = ("auto", "none", "blocks", "model")
+GRAPH = ("auto", "on", "off")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run. The global batch is the setting; the number of machines only divides it.
+
+    `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
+    `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
+    own orientation; the other seven symmetries share the rest. `patience` counts validation checks without a
+    better loss (0: never stop early). `compile` and `graph` are how a step is computed, not what: `auto` compiles
+    and records it on a GPU and does neither elsewhere.
+    """
+
+    preset: str = "fast"
+    backbone: str = "trans-ir"
+    objective: str = "full"
+    network: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    batch: int = 1100
+    frames: int = 3
+    min_frames: int = 3
+    identity_share: float = 1.0 / 8.0
+    tasks: int | None = None
+
+    max_steps: int = 20_000
+    warmup: int = 500
+    decay_from: int = 500
+    lr: float = 2e-3
+    lr_rest: float = 1e-3
+    momentum: float = 0.95
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    ema: float = 0.999
+    newton_schulz: str = "auto"
+
+    dtype: str = "auto"
+    compile: str = "auto"
+    graph: str = "auto"
+    compile_mode: str = "default"
+
+    check_every: int = 500
+    patience: int = 0
+    validation_items: int = 1200
+    log_every: int = 50
+    save_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise Unavailable(f"objective: expected one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
+        for name in (
+            "batch",
+            "frames",
+            "min_frames",
+            "max_steps",
+            "check_every",
+            "validation_items",
+            "log_every",
+        ):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
+        for name in ("warmup", "decay_from", "patience", "lr", "lr_rest", "weight_decay", "save_seconds"):
+            if getattr(self, name) < 0:
+                raise InvalidInput(f"{name}: expected at least 0, got {getattr(self, name)!r}")
+        if self.min_frames > self.frames:
+            raise InvalidInput(f"min_frames: expected at most frames={self.frames}, got {self.min_frames}")
+        for name in ("identity_share", "momentum", "ema"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise InvalidInput(f"{name}: expected a number in [0, 1], got {getattr(self, name)!r}")
+        for name, known in (
+            ("dtype", DTYPES),
+            ("newton_schulz", DTYPES),
+            ("compile", COMPILE),
+            ("graph", GRAPH),
+        ):
+            if getattr(self, name) not in known:
+                raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
+
+    def symmetry_weights(self) -> list[float]:
+        """How often each of the eight symmetries is drawn, the identity first."""
+        return [self.identity_share] + [(1.0 - self.identity_share) / 7.0] * 7
+
+    def as_json(self) -> dict[str, Any]:
+        """All settings as plain JSON values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(self).items()
+        }
+
+
+# What may differ between a checkpoint and the run that continues it: when to stop, what to look at, how to compute.
+MAY_CHANGE = frozenset(
+    {
+        "preset",
+        "max_steps",
+        "decay_from",
+        "check_every",
+        "patience",
+        "validation_items",
+        "log_every",
+        "save_seconds",
+        "compile",
+        "graph",
+        "compile_mode",
+    }
+)
+
+PRESETS: dict[str, Settings] = {
+    # The paper's table: lr 2e-4, momentum 0.95, batch 1,100, 60,000 steps, 1,000 warm-up, clip 1.0, bf16.
+    "paper": Settings(
+        preset="paper",
+        network={"conditioning": "paper"},
+        max_steps=60_000,
+        warmup=1_000,
+        decay_from=60_000,
+        lr=2e-4,
+        lr_rest=2e-4,
+        dtype="bfloat16",
+        patience=30,
+    ),
+    "fast": Settings(),
+    # A smaller expert on eight tasks, for two laptop cores and a few minutes.
+    "tiny": Settings(
+        preset="tiny",
+        network={"width": 64, "context": 64, "encoder": 32, "cycles": [1, 1]},
+        tasks=8,
+        batch=48,
+        max_steps=1_500,
+        warmup=50,
+        decay_from=50,
+        lr=4e-3,
+        lr_rest=2e-3,
+        ema=0.99,
+        check_every=250,
+        validation_items=160,
+        log_every=10,
+        save_seconds=30.0,
+    ),
+}
+
+
+def preset(name: str) -> Settings:
+    """The preset of that name."""
+    if name not in PRESETS:
+        raise Unavailable(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    return PRESETS[name]
