@@ -1,0 +1,144 @@
+"""A task's candidates: its accepted attempts in attempt order, each orbit at its first appearance.
+
+Collecting can stop at any attempt and go on later, in another process: what was found so far lies in one file
+per task, replaced as a whole, which says which attempt comes next. Where it stops changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from factordiff.arc.grid import Grid, parse_grid, to_rows
+from factordiff.arc.rearc import (
+    DRAW_LIMIT,
+    EASIEST_UPPER_BOUND,
+    GENERATORS,
+    attempt_by_the_clock,
+    start_clock,
+)
+from factordiff.arc.symmetry import orbit_key
+from factordiff.errors import DataError
+
+SAVE_EVERY_S = 2.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An accepted attempt: its number, its pair of grids and the name of its orbit."""
+
+    number: int
+    pair: tuple[Grid, Grid]
+    orbit: bytes
+
+
+@dataclass
+class Candidates:
+    """What the first `attempts` attempts of a task gave, and what they cost."""
+
+    task: str
+    seed: int
+    attempts: int = 0
+    draws: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    found: list[Candidate] = field(default_factory=list)
+
+    def measurement(self) -> dict[str, Any]:
+        """The figures by which the task rule judges."""
+        refused = {reason: self.refusals[reason] for reason in sorted(self.refusals)}
+        return {
+            "attempts": self.attempts,
+            "draws": self.draws,
+            "candidates": len(self.found),
+            "refused": refused,
+        }
+
+
+def rule() -> dict[str, Any]:
+    """Everything besides (task, seed, attempt) on which an attempt depends."""
+    return {
+        "generators": "==".join(GENERATORS),
+        "difficulty": f"(0, u), u uniform in [{EASIEST_UPPER_BOUND}, 1], drawn first",
+        "draw_limit": DRAW_LIMIT,
+    }
+
+
+def collect(
+    task: str,
+    seed: int,
+    wanted: int,
+    budget: int,
+    file: Path,
+    progress: Callable[[int], None] = lambda found: None,
+) -> Candidates:
+    """The task's first `wanted` candidates, or those of its first `budget` attempts if they are fewer.
+
+    Starts from what `file` already holds and leaves everything found there.
+    """
+    start_clock()
+    candidates = _read(file, task, seed)
+    seen = {candidate.orbit for candidate in candidates.found}
+    saved = time.monotonic()
+    while len(candidates.found) < wanted and candidates.attempts < budget:
+        made = attempt_by_the_clock(task, seed, candidates.attempts)
+        candidates.attempts += 1
+        candidates.draws += made.draws
+        if made.pair is None:
+            candidates.refusals[made.refusal] += 1
+        elif (orbit := orbit_name(made.pair)) in seen:
+            candidates.refusals["orbit"] += 1
+        else:
+            seen.add(orbit)
+            candidates.found.append(Candidate(candidates.attempts - 1, made.pair, orbit))
+        if time.monotonic() > saved + SAVE_EVERY_S:
+            _write(file, candidates)
+            progress(len(candidates.found))
+            saved = time.monotonic()
+    _write(file, candidates)
+    progress(len(candidates.found))
+    return candidates
+
+
+def orbit_name(pair: tuple[Grid, Grid]) -> bytes:
+    """A short name of the pair's orbit, the same for its eight images."""
+    return hashlib.blake2b(orbit_key(*pair), digest_size=16).digest()
+
+
+def _write(file: Path, candidates: Candidates) -> None:
+    content = {
+        "rule": rule(),
+        "task": candidates.task,
+        "seed": candidates.seed,
+        "attempts": candidates.attempts,
+        "draws": candidates.draws,
+        "refusals": candidates.refusals,
+        "found": [[one.number, *map(to_rows, one.pair)] for one in candidates.found],
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    half = file.with_suffix(f".{os.getpid()}.half")
+    half.write_text(json.dumps(content, separators=(",", ":")))
+    half.replace(file)
+
+
+def _read(file: Path, task: str, seed: int) -> Candidates:
+    """What the file holds of exactly this task, seed and rule; anything else counts as nothing."""
+    try:
+        content = json.loads(file.read_text())
+        if (content["rule"], content["task"], content["seed"]) != (rule(), task, seed):
+            return Candidates(task, seed)
+        found = []
+        for number, *grids in content["found"]:
+            pair = (parse_grid(grids[0], str(file)), parse_grid(grids[1], str(file)))
+            found.append(Candidate(number, pair, orbit_name(pair)))
+        return Candidates(
+            task, seed, content["attempts"], content["draws"], Counter(content["refusals"]), found
+        )
+    except (OSError, ValueError, KeyError, IndexError, TypeError, DataError):
+        return Candidates(task, seed)

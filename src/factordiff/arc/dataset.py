@@ -1,0 +1,172 @@
+"""The built data set on a device, and training batches drawn from it.
+
+A batch is a pure function of (seed, step, item): the same on any number of devices and after any resume. Drawing it
+is a fixed sequence of tensor operations without a loop over items or a word from the host, so it can be part of a
+captured graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
+from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
+from factordiff.arc.grid import CELLS, SIDE
+from factordiff.arc.splits import TEST, TRAIN, VALIDATION
+from factordiff.arc.symmetry import SYMMETRIES, canvas_table
+from factordiff.errors import InvalidInput
+from factordiff.experts.condition import Condition
+from factordiff.streams import Purpose, integers, uniform
+from factordiff.types import Tokens
+
+MOST_FRAMES = 5
+
+Split = Literal["validation", "test", "official", "unseen"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """All instances on one device; a pair is a row of `canvases`, its input first, then its output."""
+
+    artefact: Artefact
+    canvases: UInt8[Tensor, "pair 2 cell"]
+    shapes: Int[Tensor, "pair 2"]  # (height - 1) * 10 + (width - 1)
+    moves: Int[Tensor, "symmetry_and_shape cell"]  # where each cell of a transformed canvas comes from
+
+    @classmethod
+    def load(cls, device: torch.device | str = "cpu", file: Path = SHIPPED) -> Dataset:
+        """Read an artefact, by default the shipped one, check it and put it on a device."""
+        artefact = load_artefact(file)
+        arrays = artefact.arrays
+        canvases = np.stack([arrays["inputs"], arrays["outputs"]], axis=2).reshape(-1, 2, CELLS)
+        shapes = np.stack([arrays["input_shapes"], arrays["output_shapes"]], axis=2).reshape(-1, 2, 2)
+        indices = (shapes[..., 0].astype(np.int64) - 1) * SIDE + (shapes[..., 1] - 1)
+        return cls(
+            artefact,
+            torch.from_numpy(canvases).to(device),
+            torch.from_numpy(indices).to(device),
+            torch.from_numpy(canvas_table().reshape(-1, CELLS)).to(device),
+        )
+
+    @property
+    def tasks(self) -> list[str]:
+        """The ids of the tasks, sorted; a task's position here is its index everywhere."""
+        return self.artefact.tasks
+
+    @property
+    def device(self) -> torch.device:
+        """Where the data and the batches live."""
+        return self.canvases.device
+
+    def draw(
+        self,
+        seed: int | Tensor,
+        step: int | Tensor,
+        items: Int[Tensor, " item"],
+        frames: int = 3,
+        symmetry_weights: Float[Tensor, " symmetry"] | None = None,
+        tasks: Int[Tensor, " task"] | None = None,
+        min_frames: int | None = None,
+    ) -> tuple[Condition, Tokens]:
+        """The training items of these indices at this step: what each is told, and its answer.
+
+        Task and query are uniform over the 760 training instances of every task (or of `tasks`, indices). The
+        demonstrations are distinct, never the query, and under the same symmetry as the query. With `min_frames`
+        each item has its own number of frames, uniform in min_frames .. frames; `present` says which.
+        """
+        if not 1 <= frames <= MOST_FRAMES:
+            raise InvalidInput(f"frames: expected 1 to {MOST_FRAMES}, got {frames}")
+        if min_frames is not None and not 1 <= min_frames <= frames:
+            raise InvalidInput(f"min_frames: expected 1 to {frames} (frames), got {min_frames}")
+        first, query = self._draw_query(seed, step, items, tasks)
+        context = draw_context(seed, step, items, query, frames)
+        pairs = first[:, None] + torch.cat([query[:, None], context], dim=1)
+        symmetry = draw_symmetry(seed, step, items, symmetry_weights)
+        moved = self.transformed(pairs, symmetry)
+        present = torch.ones(len(items), frames, dtype=torch.bool, device=items.device)
+        if min_frames is not None and min_frames < frames:
+            used = min_frames + integers(frames - min_frames + 1, seed, Purpose.CONTEXT, step, items, frames)
+            present = torch.arange(frames, device=items.device)[None, :] < used[:, None]
+            moved[:, 1:] *= present[:, :, None, None]
+        condition = Condition(moved[:, 0, 0], moved[:, 1:, 0], moved[:, 1:, 1], present)
+        return condition, moved[:, 0, 1]
+
+    def _draw_query(
+        self, seed: int | Tensor, step: int | Tensor, items: Int[Tensor, " item"], tasks: Tensor | None
+    ) -> tuple[Int[Tensor, " item"], Int[Tensor, " item"]]:
+        """Each item's task, as the row of its first instance, and its query among the 760."""
+        count = len(self.tasks) if tasks is None else len(tasks)
+        drawn = integers(count * len(TRAIN), seed, Purpose.QUERY, step, items)
+        task = drawn // len(TRAIN)
+        return (task if tasks is None else tasks[task]) * TEST.stop, drawn % len(TRAIN)
+
+    def transformed(
+        self, pairs: Int[Tensor, "item slot"], symmetry: Int[Tensor, " item"]
+    ) -> Int[Tensor, "item slot 2 cell"]:
+        """The canvases of pairs, each item's under its own symmetry: the ragged grids are moved, then padded."""
+        shapes = self.shapes[pairs]
+        moves = self.moves[symmetry[:, None, None] * (SIDE * SIDE) + shapes]
+        return self.canvases[pairs].gather(-1, moves).to(torch.int64)
+
+    def evaluation(self, split: Split, limit: int | None = None) -> EvaluationSet:
+        """A fixed list of queries with fixed demonstrations, on this device; `limit` takes its first ones.
+
+        `validation` and `test` are RE-ARC queries with three demonstrations out of the 760, `official` the
+        published pairs of the same tasks, `unseen` those of the other tasks that fit. The order interleaves the
+        tasks: query 0 of every task, then query 1 of every task, and so on.
+        """
+        if limit is not None and limit < 1:
+            raise InvalidInput(f"limit: expected at least 1, got {limit}")
+        if split in ("validation", "test"):
+            queries = split_queries(self.artefact, VALIDATION if split == "validation" else TEST)
+        elif split in ("official", "unseen"):
+            queries = official_queries(self.artefact, split)
+        else:
+            raise InvalidInput(f"split: expected validation, test, official or unseen, got {split!r}")
+        return queries.first(limit).to(self.device)
+
+
+def draw_context(
+    seed: int | Tensor,
+    step: int | Tensor,
+    items: Int[Tensor, " item"],
+    query: Int[Tensor, " item"],
+    frames: int,
+) -> Int[Tensor, "item frame"]:
+    """Distinct training instances other than the query, every ordered choice equally likely.
+
+    Frame k is drawn from the 759 - k instances that are left, and shifted past those taken before it, smallest
+    first; `taken` stays sorted by passing the newcomer along it.
+    """
+    taken, context = [query], []
+    for frame in range(frames):
+        drawn = integers(len(TRAIN) - 1 - frame, seed, Purpose.CONTEXT, step, items, frame)
+        for earlier in taken:
+            drawn = drawn + (drawn >= earlier).to(torch.int64)
+        context.append(drawn)
+        for place, earlier in enumerate(taken):
+            taken[place], drawn = torch.minimum(earlier, drawn), torch.maximum(earlier, drawn)
+        taken.append(drawn)
+    return torch.stack(context, dim=1)
+
+
+def draw_symmetry(
+    seed: int | Tensor,
+    step: int | Tensor,
+    items: Int[Tensor, " item"],
+    weights: Float[Tensor, " symmetry"] | None = None,
+) -> Int[Tensor, " item"]:
+    """One of the eight symmetries per item, in proportion to the weights (uniform by default)."""
+    if weights is None:
+        return integers(len(SYMMETRIES), seed, Purpose.SYMMETRY, step, items)
+    limits = weights.to(torch.float64).cumsum(0)
+    drawn = uniform(seed, Purpose.SYMMETRY, step, items) * limits[-1]
+    # A product that rounds up to the total would fall off the end, hence the seven inner limits only.
+    return (drawn[:, None] >= limits[:-1]).sum(1)

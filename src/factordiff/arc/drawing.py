@@ -1,0 +1,121 @@
+"""Grids as pictures: ARC's colors, as PNG images and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from rich.style import Style
+from rich.text import Text
+
+from factordiff.arc.grid import Grid
+from factordiff.errors import InvalidInput
+
+PALETTE = (
+    (0, 0, 0),  # 0 black: the background
+    (0, 116, 217),  # 1 blue
+    (255, 65, 54),  # 2 red
+    (46, 204, 64),  # 3 green
+    (255, 220, 0),  # 4 yellow
+    (170, 170, 170),  # 5 grey
+    (240, 18, 190),  # 6 magenta
+    (255, 133, 27),  # 7 orange
+    (127, 219, 255),  # 8 light blue
+    (135, 12, 37),  # 9 maroon
+)
+PAPER = (255, 255, 255)
+INK = (40, 40, 40)
+LINE = (85, 85, 85)
+GAP = 12
+TITLE_HEIGHT = 20
+
+TitledPair = tuple[str, Grid, Grid]
+
+
+def draw_grid(grid: Grid, cell: int = 16) -> Image.Image:
+    """The grid with a thin line between its cells, `cell` pixels each."""
+    if cell < 3:
+        raise InvalidInput(f"cell: expected at least 3 pixels, got {cell}")
+    height, width = grid.shape
+    pixels = np.array(PALETTE, dtype=np.uint8)[grid].repeat(cell, axis=0).repeat(cell, axis=1)
+    pixels[::cell] = LINE
+    pixels[:, ::cell] = LINE
+    framed = np.full((height * cell + 1, width * cell + 1, 3), LINE, dtype=np.uint8)
+    framed[:-1, :-1] = pixels
+    return Image.fromarray(framed)
+
+
+def draw_pairs(title: str, pairs: Sequence[tuple[Grid, Grid]], cell: int = 16) -> Image.Image:
+    """Pairs side by side, each input above its output, under a title."""
+    columns = [[draw_grid(grid, cell) for grid in pair] for pair in pairs]
+    top = max(column[0].height for column in columns)
+    bottom = max(column[1].height for column in columns)
+    widths = [max(image.width for image in column) for column in columns]
+    picture = Image.new(
+        "RGB",
+        (max(sum(widths) + GAP * (len(widths) + 1), 90), TITLE_HEIGHT + top + bottom + 3 * GAP),
+        PAPER,
+    )
+    _write(picture, title, GAP, GAP // 2)
+    left = GAP
+    for column, width in zip(columns, widths, strict=True):
+        picture.paste(column[0], (left, TITLE_HEIGHT + GAP))
+        picture.paste(column[1], (left, TITLE_HEIGHT + 2 * GAP + top))
+        left += width + GAP
+    return picture
+
+
+def contact_sheets(
+    pairs: Sequence[TitledPair], columns: int = 6, rows: int = 4, cell: int = 12
+) -> list[Image.Image]:
+    """Pages of titled pairs, each input above its output: 120 tasks make five pages, as in the paper.
+
+    Paper: appendix "Training Task Samples".
+    """
+    side = 10 * cell + 1
+    step_x, step_y = side + 2 * GAP, TITLE_HEIGHT + 2 * side + 3 * GAP
+    pages = []
+    for start in range(0, len(pairs), columns * rows):
+        page = Image.new("RGB", (columns * step_x + GAP, rows * step_y + GAP), PAPER)
+        for place, (title, given, answer) in enumerate(pairs[start : start + columns * rows]):
+            left, top = GAP + place % columns * step_x, GAP + place // columns * step_y
+            _write(page, title, left, top)
+            for row, grid in enumerate((given, answer)):
+                page.paste(draw_grid(grid, cell), (left, top + TITLE_HEIGHT + row * (side + GAP)))
+        pages.append(page)
+    return pages
+
+
+def terminal_pair(given: Grid, answer: Grid) -> Text:
+    """A pair for the terminal, input and output side by side: two rows of cells to a line of half blocks."""
+    left, right = _terminal_lines(given), _terminal_lines(answer)
+    text = Text()
+    for number in range(max(len(left), len(right))):
+        text.append(left[number] if number < len(left) else Text(" " * given.shape[1]))
+        text.append("  →  " if number == 0 else "     ")
+        if number < len(right):
+            text.append(right[number])
+        text.append("\n")
+    return text
+
+
+def _terminal_lines(grid: Grid) -> list[Text]:
+    lines = []
+    for top in range(0, grid.shape[0], 2):
+        line = Text()
+        for column in range(grid.shape[1]):
+            upper = _hex(grid[top, column])
+            lower = _hex(grid[top + 1, column]) if top + 1 < grid.shape[0] else None
+            line.append("▀", Style(color=upper, bgcolor=lower))
+        lines.append(line)
+    return lines
+
+
+def _hex(color: int) -> str:
+    red, green, blue = PALETTE[int(color)]
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _write(picture: Image.Image, text: str, left: int, top: int) -> None:
+    ImageDraw.Draw(picture).text((left, top), text, fill=INK, font=ImageFont.load_default(size=13))

@@ -1,0 +1,159 @@
+"""ARC tasks in files: single tasks, folders, the ARC Prize's challenges and solutions, submissions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from factordiff.arc.grid import Grid, parse_grid, to_rows
+from factordiff.arc.task import Pair, Task, parse_task, spell_task
+from factordiff.errors import DataError, InvalidInput
+
+ATTEMPTS = 2  # the ARC Prize takes two answers to every test
+
+
+def read_tasks(source: Path, solutions: Path | None = None) -> dict[str, Task]:
+    """The tasks of a task file, a challenges file or a folder of task files, by id.
+
+    A challenges file maps ids to tasks whose tests have no answers; `solutions` is the file that has them.
+    """
+    if source.is_dir():
+        tasks = _read_folder(source)
+    else:
+        content = read_json(source)
+        if not isinstance(content, dict) or not content:
+            raise DataError(
+                f"{source}: expected a task or an object that maps ids to tasks, got {_kind(content)}"
+            )
+        if content.keys() & {"train", "test"}:
+            tasks = {source.stem: parse_task(content, source.stem, str(source))}
+        else:
+            tasks = {task_id: parse_task(task, task_id, str(source)) for task_id, task in content.items()}
+    return tasks if solutions is None else _answered(tasks, solutions)
+
+
+def _read_folder(folder: Path) -> dict[str, Task]:
+    files = sorted(folder.rglob("*.json"))
+    if not files:
+        raise DataError(f"{folder}: expected a folder of task files, it has no .json file")
+    tasks: dict[str, Task] = {}
+    places: dict[str, Path] = {}
+    for file in files:
+        for task_id, task in read_tasks(file).items():
+            if task_id in tasks:
+                raise DataError(
+                    f"{file}: task {task_id} also comes from {places[task_id]}; ids must be unique"
+                )
+            tasks[task_id], places[task_id] = task, file
+    return tasks
+
+
+def _answered(tasks: Mapping[str, Task], solutions: Path) -> dict[str, Task]:
+    """The tasks with their tests' outputs filled in."""
+    content = read_json(solutions)
+    if not isinstance(content, dict):
+        raise DataError(
+            f"{solutions}: expected an object that maps ids to lists of grids, got {_kind(content)}"
+        )
+    answered = {}
+    for task_id, task in tasks.items():
+        grids = content.get(task_id)
+        if not isinstance(grids, list) or len(grids) != len(task.tests):
+            raise DataError(
+                f"{solutions}: task {task_id}: expected a list of {len(task.tests)} grids, one per test"
+            )
+        outputs = [
+            parse_grid(grid, f"{solutions}: task {task_id}, solution {number}")
+            for number, grid in enumerate(grids)
+        ]
+        tests = tuple(Pair(pair.input, output) for pair, output in zip(task.tests, outputs, strict=True))
+        answered[task_id] = Task(task_id, task.demonstrations, tests)
+    return answered
+
+
+def write_task(task: Task, file: Path) -> None:
+    """One task as ARC's JSON."""
+    write_json(spell_task(task), file)
+
+
+def write_challenges(tasks: Iterable[Task], challenges: Path, solutions: Path | None = None) -> None:
+    """The ARC Prize's pair of files: tasks without their answers, and the answers."""
+    tasks = list(tasks)
+    hidden = [
+        Task(task.id, task.demonstrations, tuple(Pair(pair.input, None) for pair in task.tests))
+        for task in tasks
+    ]
+    answers: dict[str, list[list[list[int]]]] = {}
+    for task in tasks if solutions else ():
+        for number, pair in enumerate(task.tests):
+            if pair.output is None:
+                raise InvalidInput(
+                    f"tasks: test {number} of task {task.id} has no output to write to {solutions}"
+                )
+            answers.setdefault(task.id, []).append(to_rows(pair.output))
+    write_json({task.id: spell_task(task) for task in hidden}, challenges)
+    if solutions is not None:
+        write_json(answers, solutions)
+
+
+def write_submission(answers: Mapping[str, Sequence[Sequence[Grid]]], file: Path) -> None:
+    """The ARC Prize's submission: for each task and each of its tests one or two attempts.
+
+    A single attempt is entered twice, since the format demands both.
+    """
+    content: dict[str, list[dict[str, list[list[int]]]]] = {}
+    for task_id, tests in answers.items():
+        content[task_id] = []
+        for number, attempts in enumerate(tests):
+            if not 1 <= len(attempts) <= ATTEMPTS:
+                raise InvalidInput(
+                    f"answers: test {number} of task {task_id}: expected 1 or {ATTEMPTS} attempts, got {len(attempts)}"
+                )
+            content[task_id].append({"attempt_1": to_rows(attempts[0]), "attempt_2": to_rows(attempts[-1])})
+    write_json(content, file)
+
+
+def read_json(file: Path) -> Any:
+    """The JSON value in a file; whatever is wrong with it becomes a `DataError` that names the file."""
+    try:
+        return json.loads(
+            file.read_bytes().decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant
+        )
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: expected UTF-8 text, byte {error.start} is not") from None
+    except RecursionError:
+        raise DataError(f"{file}: nested far too deeply for a task") from None
+    except ValueError as error:
+        raise DataError(f"{file}: not valid JSON ({error}); is the file complete?") from None
+
+
+def write_json(content: object, file: Path) -> None:
+    """Write JSON so that the file is either the old one or the whole new one."""
+    half = file.with_name(f"{file.name}.half")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(json.dumps(content), encoding="utf-8")
+        half.replace(file)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice in one object")
+    return content
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _kind(value: object) -> str:
+    return "an empty object" if value == {} else type(value).__name__

@@ -1,0 +1,183 @@
+"""`factordiff data build | verify | show | measure`: the RE-ARC data set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from factordiff.cli.app import app
+from factordiff.errors import DataError, InvalidInput, MissingDependency
+
+data = typer.Typer(no_args_is_help=True, help="Build, check and look at the RE-ARC data set.")
+app.add_typer(data, name="data")
+console = Console(highlight=False)
+
+Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
+
+
+@data.command()
+def build(
+    workers: Workers = os.cpu_count() or 1,
+    seed: Annotated[int, typer.Option(help="0 is the shipped data set.")] = 0,
+    out: Annotated[Path, typer.Option(help="Where to write; the manifest goes beside it.")] = Path(
+        "rearc.npz"
+    ),
+    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeat for more).")] = None,
+) -> None:
+    """Build the data set anew: 1,000 instances of each of the 120 tasks.
+
+    An interrupted build goes on where it stopped when it is started again.
+    """
+    from factordiff.arc.artefact import load_manifest, save_artefact
+    from factordiff.arc.build import build as build_data
+    from factordiff.arc.selection import CANDIDATES, selected_tasks
+
+    if out.suffix != ".npz":
+        raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
+    partial = out.with_name(f"{out.name}.partial")
+    started = time.monotonic()
+    total = len(set(task) if task else selected_tasks()) * CANDIDATES
+    with _progress_bar("candidates", total) as progress:
+        artefact = build_data(partial, seed, workers, task, progress)
+    save_artefact(artefact, out)
+    shutil.rmtree(partial, ignore_errors=True)
+    console.print(
+        f"{out}: {artefact.manifest['counts']['pairs']:,} pairs in {time.monotonic() - started:.0f} s"
+    )
+    console.print(f"sha256 {artefact.sha256}")
+    if artefact.sha256 == load_manifest()["sha256"]:
+        console.print("identical to the shipped data set")
+
+
+@data.command()
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="An artefact; by default the shipped one.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Rebuild everything, not just a sample.")] = False,
+    workers: Workers = os.cpu_count() or 1,
+    sample: Annotated[int, typer.Option(min=1, help="Instances to rebuild of each task.")] = 10,
+) -> None:
+    """Check the data set's hashes and rebuild a sample of it with the generators."""
+    from factordiff.arc.artefact import SHIPPED, load_artefact
+    from factordiff.arc.rearc import generators
+    from factordiff.arc.verify import rebuild_sample
+
+    artefact = load_artefact(file or SHIPPED)
+    console.print(f"{len(artefact.arrays)} parts match the manifest; sha256 {artefact.sha256}")
+    try:
+        generators()
+    except MissingDependency as error:
+        console.print(f"hashes only: {error}")
+        return
+    if full:
+        _verify_all(artefact, workers)
+        return
+    done = rebuild_sample(artefact, sample)
+    console.print(f"{done:,} instances rebuilt, {sample} of each task: all identical")
+
+
+def _verify_all(artefact: Any, workers: int) -> None:
+    import tempfile
+
+    from factordiff.arc.build import build as build_data
+    from factordiff.arc.selection import CANDIDATES
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _progress_bar("candidates", len(artefact.tasks) * CANDIDATES) as progress,
+    ):
+        rebuilt = build_data(Path(folder), artefact.manifest["seed"], workers, artefact.tasks, progress)
+    for name, part in artefact.manifest["parts"].items():
+        if rebuilt.manifest["parts"][name] != part:
+            raise DataError(
+                f"part '{name}': rebuilt it has sha256 {rebuilt.manifest['parts'][name]['sha256']}"
+            )
+    console.print(f"everything rebuilt: identical, sha256 {rebuilt.sha256}")
+
+
+@data.command()
+def show(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Task ids; none: a contact sheet of all.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the PNG files.")] = Path("runs/pictures"),
+    pairs: Annotated[int, typer.Option(min=1, max=20, help="Pairs of each named task.")] = 4,
+    first: Annotated[int, typer.Option(min=0, max=999, help="The first instance shown.")] = 0,
+    terminal: Annotated[bool, typer.Option(help="Also draw in the terminal.")] = True,
+) -> None:
+    """Draw input-output pairs in ARC's colors: the named tasks, or all 120 over five pages."""
+    from factordiff.arc.artefact import load_artefact
+    from factordiff.arc.drawing import contact_sheets, draw_pairs, terminal_pair
+    from factordiff.arc.instances import instance_grids, task_index
+
+    artefact = load_artefact()
+    out.mkdir(parents=True, exist_ok=True)
+    if not tasks:
+        titled = [(task, *instance_grids(artefact, row, first)) for row, task in enumerate(artefact.tasks)]
+        for number, page in enumerate(contact_sheets(titled), start=1):
+            _save(page, out / f"tasks-{number}.png")
+        return
+    for task, row in [(task, task_index(artefact, task)) for task in tasks]:
+        shown = [
+            instance_grids(artefact, row, instance) for instance in range(first, min(first + pairs, 1000))
+        ]
+        if terminal:
+            console.print(f"[bold]{task}[/]")
+            for pair in shown:
+                console.print(terminal_pair(*pair))
+        _save(draw_pairs(task, shown), out / f"{task}.png")
+
+
+def _save(picture: Any, file: Path) -> None:
+    picture.save(file)
+    console.print(f"wrote {file}")
+
+
+@data.command()
+def measure(
+    workers: Workers = os.cpu_count() or 1,
+    out: Annotated[Path, typer.Option(help="Where to write the measurements.")] = Path("tasks.json"),
+) -> None:
+    """Measure all 178 tasks that fit 10x10 anew and apply the rule that selects 120 of them."""
+    import json
+
+    from factordiff.arc.selection import CANDIDATES, MEASUREMENTS, measurements
+    from factordiff.arc.selection import measure as measure_tasks
+
+    partial = out.with_name(f"{out.name}.partial")
+    with _progress_bar("candidates", 178 * CANDIDATES) as progress:
+        measured = measure_tasks(partial, workers, progress)
+    out.write_text(json.dumps(measured, indent=1) + "\n")
+    shutil.rmtree(partial, ignore_errors=True)
+    console.print(f"wrote {out}")
+    if MEASUREMENTS.exists() and measured == measurements():
+        console.print("identical to the shipped measurements")
+
+
+@contextmanager
+def _progress_bar(what: str, total: int) -> Iterator[Callable[[str, int], None]]:
+    """A bar with rate and time left; what it yields hears (task, found so far)."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:,.0f}/s"),
+        TimeRemainingColumn(),
+    )
+    found: dict[str, int] = {}
+    started = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task(what, total=total, rate=0.0)
+
+        def hear(task: str, count: int) -> None:
+            found[task] = count
+            done = sum(found.values())
+            progress.update(bar, completed=done, rate=done / max(time.monotonic() - started, 1e-3))
+
+        yield hear

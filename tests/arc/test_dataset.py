@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from factordiff.arc.dataset import Dataset, draw_context, draw_symmetry
+from factordiff.arc.grid import to_canvas
+from factordiff.arc.instances import instance_grids
+from factordiff.arc.symmetry import transform
+from factordiff.errors import InvalidInput
+from factordiff.streams import Purpose, integers
+
+ITEMS = torch.arange(300)
+
+
+def per_item(dataset: Dataset, seed: int, step: int, item: int, frames: int) -> list[np.ndarray]:
+    """One item the plain way: ragged grids, one after the other."""
+    number = torch.tensor([item])
+    task, query = divmod(int(integers(len(dataset.tasks) * 760, seed, Purpose.QUERY, step, number)), 760)
+    left, context = [other for other in range(760) if other != query], []
+    for frame in range(frames):
+        place = int(integers(len(left), seed, Purpose.CONTEXT, step, number, frame))
+        context.append(left.pop(place))
+    symmetry = int(integers(8, seed, Purpose.SYMMETRY, step, number))
+    grids = [
+        grid for instance in (query, *context) for grid in instance_grids(dataset.artefact, task, instance)
+    ]
+    return [to_canvas(transform(grid, symmetry)) for grid in grids]
+
+
+@pytest.mark.parametrize("frames", [1, 3, 5])
+def test_a_batch_is_what_drawing_item_by_item_gives(dataset: Dataset, frames: int) -> None:
+    condition, x_0 = dataset.draw(7, 40, ITEMS, frames=frames)
+    for item in range(0, 300, 7):
+        query, answer, *context = per_item(dataset, 7, 40, item, frames)
+        assert np.array_equal(condition.query[item], query)
+        assert np.array_equal(x_0[item], answer)
+        assert np.array_equal(condition.context_inputs[item], np.stack(context[0::2]))
+        assert np.array_equal(condition.context_outputs[item], np.stack(context[1::2]))
+    assert condition.present.all()
+    assert x_0.dtype == torch.int64
+
+
+def test_a_batch_does_not_depend_on_how_it_is_cut(dataset: Dataset) -> None:
+    """Two ranks, another order, a step that is a tensor: always the same items."""
+    whole, x_0 = dataset.draw(1, 5, ITEMS)
+    for part in (ITEMS[0::2], ITEMS[1::2], ITEMS.flip(0), ITEMS[17:18]):
+        drawn, answers = dataset.draw(torch.tensor(1), torch.tensor(5), part)
+        assert torch.equal(answers, x_0[part])
+        assert torch.equal(drawn.query, whole.query[part])
+        assert torch.equal(drawn.context_outputs, whole.context_outputs[part])
+    for seed, step in ((1, 6), (2, 5)):
+        assert not torch.equal(dataset.draw(seed, step, ITEMS)[1], x_0)
+
+
+def test_frames_are_distinct_and_never_the_query() -> None:
+    items = torch.arange(200_000)
+    query = integers(760, 3, Purpose.QUERY, 0, items)
+    context = draw_context(3, 0, items, query, 5)
+    shown = torch.cat([query[:, None], context], dim=1).sort(dim=1).values
+    assert (shown.diff(dim=1) > 0).all()
+    assert shown.min() == 0
+    assert shown.max() == 759
+
+
+@pytest.mark.parametrize("frame", range(5))
+def test_every_other_instance_is_equally_likely_in_every_frame(frame: int) -> None:
+    items = torch.arange(759 * 200)
+    context = draw_context(4, 0, items, torch.full_like(items, 400), 5)
+    counts = torch.bincount(context[:, frame], minlength=760)
+    assert counts[400] == 0
+    # Pearson's statistic has mean 758 and variance 2 * 758.
+    statistic = ((counts.double() - 200) ** 2 / 200).sum() - 200
+    assert abs(statistic - 758) < 4 * (2 * 758) ** 0.5
+
+
+def test_symmetries_come_in_proportion_to_their_weights() -> None:
+    items = torch.arange(100_000)
+    weights = torch.tensor([4.0, 1, 0, 1, 0, 1, 1, 0])
+    for share, counts in (
+        (torch.full((8,), 1 / 8), torch.bincount(draw_symmetry(0, 0, items), minlength=8)),
+        (weights / weights.sum(), torch.bincount(draw_symmetry(0, 0, items, weights), minlength=8)),
+    ):
+        error = (share * (1 - share) / len(items)).sqrt()
+        assert ((counts / len(items) - share).abs() <= 4 * error).all()
+
+
+def test_only_the_identity_leaves_the_grids_alone(dataset: Dataset) -> None:
+    condition, x_0 = dataset.draw(0, 0, ITEMS, symmetry_weights=torch.eye(8)[0])
+    pairs = {
+        (given.tobytes(), answer.tobytes())
+        for given, answer in zip(
+            dataset.artefact.arrays["inputs"][:, :760].reshape(-1, 100),
+            dataset.artefact.arrays["outputs"][:, :760].reshape(-1, 100),
+            strict=True,
+        )
+    }
+    for given, answer in zip(condition.query.byte().numpy(), x_0.byte().numpy(), strict=True):
+        assert (given.tobytes(), answer.tobytes()) in pairs
+
+
+def test_tasks_can_be_chosen_and_are_uniform(dataset: Dataset) -> None:
+    chosen = torch.tensor([3, 50, 119])
+    outputs = dataset.canvases[:, 1].reshape(120, 1000, 100).long()
+    _, x_0 = dataset.draw(0, 0, ITEMS, tasks=chosen, symmetry_weights=torch.eye(8)[0])
+    found = [
+        torch.stack([(outputs[task] == answer).all(-1).any() for task in chosen.tolist()]) for answer in x_0
+    ]
+    assert all(hits.any() for hits in found)
+    assert torch.stack(found).any(0).all()
+
+
+def test_the_number_of_frames_may_vary(dataset: Dataset) -> None:
+    condition, _ = dataset.draw(0, 0, torch.arange(3000), frames=5, min_frames=2)
+    used = condition.present.sum(1)
+    assert torch.equal(condition.present, torch.arange(5)[None] < used[:, None])
+    counts = torch.bincount(used, minlength=6) / 3000
+    assert counts[:2].sum() == 0
+    assert ((counts[2:] - 0.25).abs() < 4 * (0.25 * 0.75 / 3000) ** 0.5).all()
+    assert not condition.context_inputs[~condition.present].any()
+    fixed, _ = dataset.draw(0, 0, torch.arange(3000), frames=5)
+    assert torch.equal(fixed.context_outputs[condition.present], condition.context_outputs[condition.present])
+
+
+def test_drawing_is_one_graph_without_the_host(dataset: Dataset) -> None:
+    """Tracing without values refuses any dependence of Python on them, and so does capturing on a device."""
+
+    def draw(step: torch.Tensor, items: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        condition, x_0 = dataset.draw(0, step, items, frames=4, min_frames=1, symmetry_weights=torch.ones(8))
+        return condition.query, condition.context_inputs, x_0
+
+    traced = make_fx(draw, tracing_mode="fake", _allow_non_fake_inputs=True)(torch.tensor(3), ITEMS)
+    for step in (torch.tensor(0), torch.tensor(9)):
+        assert all(map(torch.equal, traced(step, ITEMS), draw(step, ITEMS)))
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"frames": 0}, "frames"), ({"frames": 6}, "frames"), ({"frames": 3, "min_frames": 4}, "min_frames")],
+)
+def test_impossible_numbers_of_frames_are_refused(
+    dataset: Dataset, options: dict[str, int], name: str
+) -> None:
+    with pytest.raises(InvalidInput, match=name):
+        dataset.draw(0, 0, ITEMS, **options)
+
+
+def test_loading_takes_under_a_second() -> None:
+    Dataset.load()
+    started = time.perf_counter()
+    Dataset.load()
+    assert time.perf_counter() - started < 1.0
