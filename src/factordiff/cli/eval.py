@@ -1,0 +1,52 @@
+"""`factordiff eval`: the accuracy of experts and their compositions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factordiff.cli.app import app
+
+
+@app.command("eval")
+def evaluate_command(
+    experts: Annotated[str, typer.Option(help="Names or folders of experts, joined by commas.")],
+    method: Annotated[str, typer.Option(help="How they are combined; one expert alone needs none.")] = "",
+    split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "validation",
+    limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
+    question: Annotated[str, typer.Option(help="full, or a specialist's own: occupancy, color.")] = "full",
+    temperature: Annotated[str, typer.Option(help="Routing temperatures, one per expert: 1,0.25")] = "",
+    steps: Annotated[int, typer.Option(help="Steps of the confidence-ordered decoding.")] = 128,
+    cycles: Annotated[str, typer.Option(help="Refinement cycles H,L in place of the trained ones.")] = "",
+    batch: Annotated[int, typer.Option(help="Queries at a time.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    per_task: Annotated[bool, typer.Option(help="Show the tasks one by one, worst first.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write one JSON line per query here.")] = None,
+) -> None:
+    """Measure exact and pixel accuracy, with intervals and what it cost.
+
+    Example: factordiff eval --experts trans-full,conv-full --method routing --split test --limit 240
+    """
+    from factordiff.cli.evaluation import Request, measure, show
+
+    request = Request(
+        experts=[name.strip() for name in experts.split(",") if name.strip()],
+        method=method,
+        split=split,
+        limit=limit,
+        question=question,
+        temperatures=[float(part) for part in temperature.split(",")] if temperature else None,
+        steps=steps,
+        cycles=tuple(int(part) for part in cycles.split(",")) if cycles else None,
+        batch=batch,
+        seed=seed,
+        device=device,
+        dtype=dtype,
+    )
+    console = Console()
+    show(console, request, measure(request, console, out), per_task)
