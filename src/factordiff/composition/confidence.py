@@ -28,12 +28,12 @@ Doubts = Float[Tensor, "*expert batch cell"]
 
 def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64: 0 for a tie at the top, $-\infty$ for a point mass."""
-    log_p = log_probs.double()
+    # Sorted, so that the same probabilities in another order give the same bits: such experts tie.
+    log_p = log_probs.double().sort(dim=-1, descending=True).values
     if log_p.shape[-1] == 1:
         return torch.full_like(log_p[..., 0], -torch.inf)
-    top = log_p.topk(2, dim=-1)
     # The winner's place is taken by a second copy of the runner-up: 2 p2 + p3 + ...
-    doubted = log_p.scatter(-1, top.indices[..., :1], top.values[..., 1:])
+    doubted = torch.cat([log_p[..., 1:2], log_p[..., 1:]], dim=-1)
     return doubted.logsumexp(-1) - log_p.logsumexp(-1)
 
 
