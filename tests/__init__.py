@@ -1,0 +1,1 @@
+"""Tests; a package, so that every test can import the oracle."""
