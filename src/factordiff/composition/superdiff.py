@@ -57,18 +57,8 @@ class SuperDiff(Composition):
 def responsibilities(
     log_density: LogDensities,
     temperature: float,
-    bias: Float[
-        Tensor,
-        (
-            expert  # batch
-        ),
-    ],
-    log_omega: Float[
-        Tensor,
-        (
-            expert  # batch
-        ),
-    ],
+    bias: Float[Tensor, "expert #batch"],
+    log_omega: Float[Tensor, "expert #batch"],
 ) -> LogDensities:
     r"""$\log\kappa_m$; where every expert has ruled the state out, the prior weights."""
     tempered = torch.where(log_density > -torch.inf, temperature * (log_density + bias), -torch.inf)
@@ -130,46 +120,83 @@ def equalising_mixture(log_p: ExpertLogProbs, masked: Cells, log_density: LogDen
 
 def increments(log_p: ExpertLogProbs, masked: Cells, kappa: LogDensities) -> LogDensities:
     r"""$D_m(\kappa) = \sum_{i\text{ masked}} E_{r_i}[\log p_{m,i}]$ for $r \propto \prod_m p_m^{\kappa_m}$."""
-    r = torch.softmax((kappa[:, :, None, None] * log_p).sum(0), dim=-1)
-    return torch.where(masked, (r * log_p).sum(-1), 0.0).sum(-1)
+    return torch.where(masked, (_combined(log_p, kappa) * log_p).sum(-1), 0.0).sum(-1)
 
 
 def equalising_exponents(
-    log_p: ExpertLogProbs, masked: Cells, log_density: LogDensities, rounds: int = 100
+    log_p: ExpertLogProbs, masked: Cells, log_density: LogDensities, rounds: int = 30
 ) -> LogDensities:
-    r"""The minimum of the convex J over the simplex, by exact line searches between two experts at a time.
+    r"""The minimum of the convex J over the simplex, by exact line searches.
 
-    The gradient is $\ell_m + D_m(\kappa)$. Each round moves weight from the expert with the largest gradient
-    among those that have any to the one with the smallest, up to where the two are equal.
+    The gradient is $\ell_m + D_m(\kappa)$. Each round first moves weight from the expert with the largest gradient
+    among those that have any to the one with the smallest: this alone finds the minimum for two experts, and who
+    takes part for more. Then Newton's direction among those that take part settles how much each gets.
     """
     experts, batch = log_density.shape
     kappa = torch.full_like(log_density, 1.0 / experts)
     rows = torch.arange(batch, device=kappa.device)
-
-    def gradient(at: LogDensities) -> LogDensities:
-        return log_density + increments(log_p, masked, at)
-
     for _ in range(rounds):
-        slope = gradient(kappa)
+        slope = log_density + increments(log_p, masked, kappa)
         receiver = slope.argmin(0)
         giver = torch.where(kappa > 0, slope, -torch.inf).argmax(0)
         gap = slope[giver, rows] - slope[receiver, rows]
-        if not (gap > AGREEMENT).any():
+        if not (gap > AGREEMENT * (1 + slope.abs().amax(0))).any():
             break
-        # The slope of J along (receiver - giver) rises with the weight moved: bisect for its zero.
-        low, high = torch.zeros_like(gap), kappa[giver, rows]
-        for _ in range(64):
-            middle = (low + high) / 2
-            slope = gradient(_moved(kappa, giver, receiver, middle))
-            falling = slope[receiver, rows] < slope[giver, rows]
-            low, high = torch.where(falling, middle, low), torch.where(falling, high, middle)
-        kappa = _moved(kappa, giver, receiver, torch.where(gap > AGREEMENT, (low + high) / 2, 0.0))
+        exchange = torch.zeros_like(kappa)
+        exchange[receiver, rows] += 1.0
+        exchange[giver, rows] -= 1.0
+        kappa = _descended(log_p, masked, log_density, kappa, exchange)
+        if experts > 2:
+            newton = _newton_direction(log_p, masked, log_density, kappa)
+            kappa = _descended(log_p, masked, log_density, kappa, newton)
     return kappa
 
 
-def _moved(kappa: LogDensities, giver: Tensor, receiver: Tensor, weight: Tensor) -> LogDensities:
-    rows = torch.arange(kappa.shape[1], device=kappa.device)
-    kappa = kappa.clone()
-    kappa[giver, rows] -= weight
-    kappa[receiver, rows] += weight
-    return kappa.clamp(0.0, 1.0)
+def _combined(log_p: ExpertLogProbs, kappa: LogDensities) -> Float[Tensor, "batch cell value"]:
+    return torch.softmax((kappa[:, :, None, None] * log_p).sum(0), dim=-1)
+
+
+def _descended(
+    log_p: ExpertLogProbs, masked: Cells, log_density: LogDensities, kappa: LogDensities, along: LogDensities
+) -> LogDensities:
+    """The lowest point of J from `kappa` along a direction, no further than the simplex reaches."""
+    reach = torch.where(along < 0, kappa / -along, torch.inf).amin(0)
+    reach = torch.where(reach.isfinite(), reach, 0.0)
+    log_along = (along[:, :, None, None] * log_p).sum(0)
+    low, high, step = torch.zeros_like(reach), reach, reach
+    # J's slope along the direction rises; Newton's method inside a bracket that shrinks around its zero.
+    for _ in range(64):
+        r = _combined(log_p, kappa + step * along)
+        mean = (r * log_along).sum(-1)
+        curvature = torch.where(masked, (r * (log_along - mean.unsqueeze(-1)).square()).sum(-1), 0.0).sum(-1)
+        slope = (along * log_density).sum(0) + torch.where(masked, mean, 0.0).sum(-1)
+        low, high = torch.where(slope > 0, low, step), torch.where(slope > 0, step, high)
+        newton = step - slope / curvature
+        moved = torch.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        if ((moved - step).abs() <= 1e-16).all():
+            break
+        step = moved
+    kappa = kappa + step * along
+    kappa = torch.where(kappa > 1e-15, kappa, 0.0)
+    return kappa / kappa.sum(0)
+
+
+def _newton_direction(
+    log_p: ExpertLogProbs, masked: Cells, log_density: LogDensities, kappa: LogDensities
+) -> LogDensities:
+    """Where Newton's method would go among the experts that have weight, which keep their sum."""
+    r = _combined(log_p, kappa)
+    mean = (r * log_p).sum(-1, keepdim=True)
+    spread = torch.where(masked.unsqueeze(-1), r.sqrt(), 0.0) * (log_p - mean)
+    curvature = torch.einsum("mbcv,nbcv->bmn", spread, spread)
+    slope = log_density + torch.where(masked, mean.squeeze(-1), 0.0).sum(-1)
+    free = (kappa > 0).to(slope.dtype).T
+    scale = curvature.diagonal(dim1=1, dim2=2).sum(-1)[:, None, None] + 1.0
+    curvature = curvature * free[:, :, None] * free[:, None, :]
+    curvature = curvature + 1e-12 * scale * torch.eye(len(kappa), dtype=slope.dtype, device=slope.device)
+    down, level = torch.linalg.solve(curvature, torch.stack([-slope.T * free, free], dim=-1)).unbind(-1)
+    down, level = down * free, level * free
+    direction = down - level * (down.sum(-1) / level.sum(-1)).unsqueeze(-1)
+    direction = direction / direction.abs().amax(-1, keepdim=True).clamp(min=1e-300)
+    # Rounding must not change the sum, least of all where one expert has all the weight.
+    return (direction - free * (direction.sum(-1) / free.sum(-1)).unsqueeze(-1)).T
