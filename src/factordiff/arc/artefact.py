@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Artefact:
         name: str = self.manifest["sha256"]
         return name
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         """The ids of the tasks, sorted."""
         return decode_ids(self.arrays["tasks"])
@@ -134,9 +135,10 @@ def load_manifest(file: Path = SHIPPED) -> dict[str, Any]:
     return manifest
 
 
-def _part(archive: Mapping[str, np.ndarray], name: str, file: Path) -> np.ndarray:
+def _part(archive: Any, name: str, file: Path) -> np.ndarray:
     try:
-        return archive[name]
+        part: np.ndarray = archive[name]
+        return part
     except KeyError:
         raise DataError(f"{file}: part '{name}' is missing; {_REMEDY}") from None
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:

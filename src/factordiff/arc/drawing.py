@@ -101,19 +101,19 @@ def terminal_pair(given: Grid, answer: Grid) -> Text:
 
 
 def _terminal_lines(grid: Grid) -> list[Text]:
-    lines = []
+    lines, rows = [], grid.tolist()
     for top in range(0, grid.shape[0], 2):
         line = Text()
         for column in range(grid.shape[1]):
-            upper = _hex(grid[top, column])
-            lower = _hex(grid[top + 1, column]) if top + 1 < grid.shape[0] else None
+            upper = _hex(rows[top][column])
+            lower = _hex(rows[top + 1][column]) if top + 1 < grid.shape[0] else None
             line.append("▀", Style(color=upper, bgcolor=lower))
         lines.append(line)
     return lines
 
 
 def _hex(color: int) -> str:
-    red, green, blue = PALETTE[int(color)]
+    red, green, blue = PALETTE[color]
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 

@@ -33,7 +33,7 @@ def grid_right(attempts: Sequence[Grid], truth: Grid) -> bool:
     return any(np.array_equal(attempt, truth) for attempt in attempts)
 
 
-def task_right(right: Bool[Tensor, " query"], tasks: Int[Tensor, " query"]) -> Bool[Tensor, " task"]:
+def task_right(right: Bool[Tensor, " query"], tasks: Int[Tensor, " _query"]) -> Bool[Tensor, " task"]:
     """For each task that occurs, in the order of their indices, whether all its queries are right."""
     if len(right) != len(tasks):
         raise InvalidInput(f"tasks: expected one for each of the {len(right)} queries, got {len(tasks)}")

@@ -19,7 +19,7 @@ from factordiff.errors import DataError, InvalidInput, MissingDependency
 
 data = typer.Typer(no_args_is_help=True, help="Build, check and look at the RE-ARC data set.")
 app.add_typer(data, name="data")
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)  # messages name extras in brackets
 
 Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
 
@@ -128,7 +128,7 @@ def show(
             instance_grids(artefact, row, instance) for instance in range(first, min(first + pairs, 1000))
         ]
         if terminal:
-            console.print(f"[bold]{task}[/]")
+            console.print(task, style="bold")
             for pair in shown:
                 console.print(terminal_pair(*pair))
         _save(draw_pairs(task, shown), out / f"{task}.png")

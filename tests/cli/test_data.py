@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from factordiff.arc import rearc
+from factordiff.cli.app import app
+from factordiff.cli.data import data
+from factordiff.errors import InvalidInput
+
+run = CliRunner().invoke
+
+
+def test_verify_rebuilds_a_sample() -> None:
+    result = run(data, ["verify", "--sample", "1"])
+    assert result.exit_code == 0, result.output
+    assert "match the manifest" in result.output
+    assert "120 instances rebuilt" in result.output
+
+
+def test_verify_says_when_the_generators_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    rearc.generators.cache_clear()
+    monkeypatch.setattr(metadata, "version", missing)
+    result = run(data, ["verify"])
+    assert result.exit_code == 0, result.output
+    assert "hashes only" in result.output
+    assert "factordiff[data]" in result.output
+
+
+def test_build_writes_a_data_set(tmp_path: Path) -> None:
+    out = tmp_path / "small.npz"
+    result = run(data, ["build", "--workers", "1", "--task", "8403a5d5", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "1,000 pairs" in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.json", "small.npz"]
+    again = run(data, ["verify", str(out), "--full", "--workers", "1"])
+    assert "everything rebuilt: identical" in again.output
+
+
+def test_build_wants_an_npz(tmp_path: Path) -> None:
+    result = run(data, ["build", "--out", str(tmp_path / "x.json")])
+    assert isinstance(result.exception, InvalidInput)
+
+
+def test_show_draws_named_tasks(tmp_path: Path) -> None:
+    result = run(data, ["show", "8403a5d5", "27a28665", "--out", str(tmp_path), "--pairs", "3"])
+    assert result.exit_code == 0, result.output
+    assert "▀" in result.output
+    for name in ("8403a5d5", "27a28665"):
+        assert Image.open(tmp_path / f"{name}.png").width > 100
+
+
+def test_show_draws_all_tasks_over_five_pages(tmp_path: Path) -> None:
+    result = run(data, ["show", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"tasks-{page}.png" for page in range(1, 6)]
+
+
+def test_show_knows_its_tasks(tmp_path: Path) -> None:
+    result = run(app, ["data", "show", "8403a5d6", "--out", str(tmp_path)])
+    assert isinstance(result.exception, InvalidInput)
+    assert "did you mean 8403a5d5?" in str(result.exception)
+    assert not list(tmp_path.iterdir())
