@@ -79,8 +79,7 @@ def aggregate_log_doubt(
         mean = empty.scatter_add(-1, index, parts).log() + shift - count.clamp(min=1.0).log()
         return torch.where(count > 0, mean, 0.0).gather(-1, index)
     if how == "sum-log":
-        log_margin = torch.log(-torch.expm1(doubt) + SMALLEST_MARGIN)
-        sharp = doubt < -20.0  # there log C = log(1 - doubt) is -doubt, beyond the reach of 1 - C
-        log_margin = torch.where(sharp, -doubt.exp(), log_margin)
+        # log(C + small) - log(1 + small), which keeps apart what 1 - C rounds to 1
+        log_margin = torch.log1p(-doubt.exp() / (1.0 + SMALLEST_MARGIN))
         return -empty.scatter_add(-1, index, torch.where(hidden, log_margin, 0.0)).gather(-1, index)
     raise InvalidInput(f"aggregate: expected one of {', '.join(AGGREGATES)}, got {how!r}")

@@ -94,18 +94,13 @@ def components_of_state(height: int, width: int) -> Callable[[State], Labels]:
 def labels_for(partition: Partition, state: State) -> Labels:
     """The partition's label of every cell of every row."""
     batch, cells = state.x_t.shape
-    if callable(partition):
-        labels = partition(state)
-    elif partition.dim() == 1:
-        labels = partition.to(state.x_t.device).expand(batch, -1)
-    else:
-        if len(state.item) and int(state.item.max()) >= len(partition):
-            raise InvalidInput(
-                f"partition: expected labels for every item, got {len(partition)} rows and an item of number "
-                f"{int(state.item.max())}"
-            )
-        labels = partition.to(state.x_t.device)[state.item]
-    if labels.shape != (batch, cells):
+    labels = partition(state) if callable(partition) else partition.to(state.x_t.device)
+    if labels.dim() not in (1, 2) or labels.is_floating_point():
+        raise InvalidInput(
+            "partition: expected whole-number labels of shape (cell) or (item, cell), "
+            f"got shape {tuple(labels.shape)} of {labels.dtype}"
+        )
+    if labels.shape[-1] != cells:
         raise InvalidInput(
             f"partition: expected one label for each of {cells} cells, got labels for {labels.shape[-1]}"
         )
@@ -113,4 +108,17 @@ def labels_for(partition: Partition, state: State) -> Labels:
         raise InvalidInput(
             f"partition: expected labels in 0 .. {cells - 1}, got {int(labels.min())} .. {int(labels.max())}"
         )
-    return labels
+    if labels.dim() == 1:
+        return labels.expand(batch, -1)
+    if callable(partition):
+        if len(labels) != batch:
+            raise InvalidInput(
+                f"partition: expected labels for {batch} rows, got labels for {len(labels)} rows"
+            )
+        return labels
+    if batch and int(state.item.max()) >= len(labels):
+        raise InvalidInput(
+            f"partition: expected labels for every item, got {len(labels)} rows and an item of number "
+            f"{int(state.item.max())}"
+        )
+    return labels[state.item]

@@ -18,6 +18,11 @@ def majority_vote(samples: Int[Tensor, "run item cell"], values: int) -> Int[Ten
     """
     if samples.shape[0] == 0:
         raise InvalidInput("samples: expected at least one run to vote, got none")
+    if samples.numel() and not 0 <= int(samples.min()) <= int(samples.max()) < values:
+        raise InvalidInput(
+            f"samples: expected values 0 .. {values - 1} (finished samples), "
+            f"got {int(samples.min())} .. {int(samples.max())}"
+        )
     votes = torch.nn.functional.one_hot(samples, values).sum(0)
     support = votes.gather(-1, samples.permute(1, 2, 0))  # how many runs agree with each run
     return samples.gather(0, support.argmax(-1).unsqueeze(0)).squeeze(0)
