@@ -15,14 +15,15 @@ from itertools import product as tuples
 import numpy as np
 
 Probs = Sequence[float]
+DIGITS = 400  # margins of 1 - e^-900 are still told apart
 
 # ---- confidence ----------------------------------------------------------------------------------------------
 
 
 def exact_margin(log_p: Sequence[float], temperature: float = 1.0) -> Decimal:
-    """p1 - p2 of softmax(log_p / T) with 100 digits, so that nothing saturates."""
+    """p1 - p2 of softmax(log_p / T) with many digits, so that nothing saturates."""
     with localcontext() as context:
-        context.prec = 100
+        context.prec = DIGITS
         weights = [_exp(value, temperature) for value in log_p]
         first, second = [*sorted(weights, reverse=True), Decimal(0)][:2]
         return (first - second) / sum(weights)
@@ -35,7 +36,7 @@ def _exp(log: float, temperature: float) -> Decimal:
 def exact_log_doubt(log_p: Sequence[float], temperature: float = 1.0) -> float:
     """log(1 - margin)."""
     with localcontext() as context:
-        context.prec = 100
+        context.prec = DIGITS
         doubt = 1 - exact_margin(log_p, temperature)
         return -math.inf if doubt <= 0 else float(doubt.ln())
 
@@ -43,7 +44,7 @@ def exact_log_doubt(log_p: Sequence[float], temperature: float = 1.0) -> float:
 def factor_confidence(margins: Sequence[Decimal], how: str) -> Decimal:
     """One confidence for a factor from the margins of its masked members."""
     with localcontext() as context:
-        context.prec = 100
+        context.prec = DIGITS
         if how == "mean":
             return sum(margins) / len(margins)
         if how == "min":

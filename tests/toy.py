@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,3 +108,47 @@ def close(
     one: Tensor | np.ndarray | Sequence[float], other: np.ndarray | Sequence[float], atol: float = 1e-12
 ) -> bool:
     return bool(np.allclose(np.asarray(one), np.asarray(other), rtol=1e-12, atol=atol))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Random experts at random partial states: everything a composition looks at."""
+
+    log_p: Tensor  # expert, row, cell, value
+    x_t: Tensor
+    ell: Tensor
+
+    @property
+    def state(self) -> State:
+        return state(self.x_t, self.log_p.shape[-1], self.ell)
+
+    @property
+    def p(self) -> np.ndarray:
+        return self.log_p.exp().numpy()
+
+    @property
+    def hidden(self) -> list[tuple[int, int]]:
+        """The (row, cell) pairs that are masked: elsewhere nothing is asked."""
+        return [tuple(pair) for pair in (self.x_t == self.log_p.shape[-1]).nonzero().tolist()]
+
+
+@st.composite
+def drawn(
+    draw: st.DrawFn, experts: tuple[int, int] = (1, 4), values: tuple[int, int] = (1, 5), forbid: bool = True
+) -> Drawn:
+    """Shapes from one expert, row, cell and value upwards; no, some or all cells masked; values forbidden or not."""
+    seed = draw(seeds)
+    shape = [
+        draw(st.integers(*experts)),
+        draw(st.integers(1, 3)),
+        draw(st.integers(1, 5)),
+        draw(st.integers(*values)),
+    ]
+    chance = draw(st.sampled_from([0.0, 0.3, 0.7])) if forbid else 0.0
+    dtype = torch.float64
+    log_p = log_probs(seed, *shape, forbid=chance, sharp=draw(st.sampled_from([0.5, 3.0, 30.0])), dtype=dtype)
+    x_t = states(seed, shape[1], shape[2], shape[3], hidden=draw(st.sampled_from([0.0, 0.6, 1.0])))
+    ell = -5 * np.random.default_rng(seed + 2).random((shape[0], shape[1]))
+    if forbid and draw(st.booleans()):
+        ell[0] = -np.inf
+    return Drawn(log_p, x_t, torch.from_numpy(ell))

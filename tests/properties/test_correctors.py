@@ -112,12 +112,9 @@ def test_06_the_token_formula_is_the_literal_kernel_ratio() -> None:
         x_t = STATES[random.integers(len(STATES))][None]
         said = torch.stack([expert.log_probs(x_t) for expert in EXPERTS])
         composed = Mixture([0.4, 0.6])(said, at(x_t, MASK, torch.zeros(2, 1, dtype=torch.float64)))
-        kernels = torch.cat(
-            [
-                process.reverse_posterior(log_p, x_t, torch.tensor([t]).double(), torch.tensor([s]).double())
-                for log_p in [*said, composed.log_probs]
-            ]
-        )
+        times = torch.tensor([[t], [s]], dtype=torch.float64)
+        spoken = [*said, composed.log_probs]
+        kernels = torch.cat([process.reverse_posterior(log_p, x_t, *times) for log_p in spoken])
         x_s = torch.tensor([[random.choice(MASK + 1, p=row / row.sum()) for row in kernels[-1].numpy()]])
 
         # prod_m [B_m(x_s|x_t) / F(x_t|x_s)]^beta_m * F(x_t|x_s) / B_q(x_s|x_t), every factor as it stands
