@@ -86,7 +86,7 @@ def _opinions() -> Iterator[Measured]:
         "p1",
         total_variation(law_of_vote(p_1, runs=3), p_1),
         None,
-        "Voting sharpens, and can print a grid that no run drew.",
+        "Each cell votes on its own: grids appear that no run drew, and the best one gets rarer.",
     )
     yield held("mixture", Mixture(), "(p1+p2)/2", either, "Each cell is mixed on its own: opinions blend.")
     yield held("superdiff", SuperDiff(), "(p1+p2)/2", either, "Keeps count of who predicted what: exact OR.")

@@ -46,7 +46,7 @@ class CellByCell(Composition):
 def law_of_vote(law: Joint, runs: int) -> Joint:
     """The exact law of a cell-wise vote among independent draws: all tuples of outcomes, weighed."""
     outcomes = torch.cartesian_prod(*[torch.arange(VALUES)] * CELLS)
-    which = torch.cartesian_prod(*[torch.arange(len(outcomes))] * runs).T
+    which = torch.cartesian_prod(*[torch.arange(len(outcomes))] * runs).view(-1, runs).T
     chance = law.flatten()[which].prod(0)
     return tabulated(majority_vote(outcomes[which], VALUES), chance)
 
