@@ -52,3 +52,4 @@ def test_the_terminal_gets_two_rows_to_a_line() -> None:
     assert "→" in text
     for color in range(6):
         assert ";".join(map(str, PALETTE[color])) in text
+    assert terminal_pair(GRID, GRID[:1], colored=False).plain == "012  →  012\n345     \n"

@@ -87,9 +87,13 @@ def contact_sheets(
     return pages
 
 
-def terminal_pair(given: Grid, answer: Grid) -> Text:
-    """A pair for the terminal, input and output side by side: two rows of cells to a line of half blocks."""
-    left, right = _terminal_lines(given), _terminal_lines(answer)
+def terminal_pair(given: Grid, answer: Grid, colored: bool = True) -> Text:
+    """A pair for the terminal, input and output side by side.
+
+    Two rows of cells make a line of colored half blocks; without colors, a row is a line of digits.
+    """
+    lines = _block_lines if colored else _digit_lines
+    left, right = lines(given), lines(answer)
     text = Text()
     for number in range(max(len(left), len(right))):
         text.append(left[number] if number < len(left) else Text(" " * given.shape[1]))
@@ -100,7 +104,11 @@ def terminal_pair(given: Grid, answer: Grid) -> Text:
     return text
 
 
-def _terminal_lines(grid: Grid) -> list[Text]:
+def _digit_lines(grid: Grid) -> list[Text]:
+    return [Text("".join(map(str, row))) for row in grid.tolist()]
+
+
+def _block_lines(grid: Grid) -> list[Text]:
     lines, rows = [], grid.tolist()
     for top in range(0, grid.shape[0], 2):
         line = Text()

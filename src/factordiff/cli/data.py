@@ -19,7 +19,7 @@ from factordiff.errors import DataError, InvalidInput, MissingDependency
 
 data = typer.Typer(no_args_is_help=True, help="Build, check and look at the RE-ARC data set.")
 app.add_typer(data, name="data")
-console = Console(highlight=False, markup=False)  # messages name extras in brackets
+console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
 Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
 
@@ -130,7 +130,7 @@ def show(
         if terminal:
             console.print(task, style="bold")
             for pair in shown:
-                console.print(terminal_pair(*pair))
+                console.print(terminal_pair(*pair, colored=console.color_system is not None))
         _save(draw_pairs(task, shown), out / f"{task}.png")
 
 
