@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check bench tree clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -21,6 +21,9 @@ check: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+tree: $(VENV)/.ready
+	$(BIN)/python docs/tree.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

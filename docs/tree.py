@@ -1,0 +1,95 @@
+"""The tree of the package for the README: one line per file, from the first sentence of its docstring.
+
+python docs/tree.py     writes it into README.md between its two marks
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "factordiff"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- tree -->", "<!-- /tree -->"
+COLUMN, WIDTH = 26, 140
+
+# Folders in the order of the imports, each after those it builds on.
+ORDER = [
+    "diffusion", "experts", "composition", "sampling", "toy", "training", "arc", "evaluation", "experiments", "cli",
+    "web", "weights",
+]  # fmt: skip
+# Folders and files that cannot speak for themselves.
+SPEECHLESS = {
+    "arc/data": "The built data set: arrays, manifest, the measurements behind the choice of tasks.",
+    "py.typed": "The package carries its types.",
+    "weights": "The shipped experts.",
+    "web/static": "The page itself.",
+}
+MATHEMATICS = {
+    r"\mid": "|",
+    r"\prod_m": "the product of",
+    r"\alpha": "alpha",
+    r"\sigma": "sigma",
+    r"\log": "log ",
+}
+
+
+def sentence(docstring: str) -> str:
+    """The first sentence of a docstring, as plain text."""
+    text = " ".join(docstring.split("\n\n")[0].split())
+    for symbol, word in MATHEMATICS.items():
+        text = text.replace(symbol, word)
+    text = " ".join(re.sub(r"[$`{}\\]", "", text).split())
+    text = re.split(r"(?<=[a-z)\]\"])\. ", text)[0].rstrip(".") + "."
+    room = WIDTH - COLUMN - 4
+    return text if len(text) <= room else text[: text.rindex(" ", 0, room)].rstrip(",;:") + " ..."
+
+
+def says(path: Path) -> str:
+    """What a file or folder says about itself."""
+    place = path.relative_to(PACKAGE).as_posix()
+    if place in SPEECHLESS:
+        return SPEECHLESS[place]
+    speaker = path / "__init__.py" if path.is_dir() else path
+    docstring = ast.get_docstring(ast.parse(speaker.read_text())) if speaker.suffix == ".py" else None
+    if not docstring:
+        raise SystemExit(f"docs/tree.py: SPEECHLESS has no line for {place}")
+    return sentence(docstring)
+
+
+def place_in_order(entry: Path) -> tuple[bool, int, str]:
+    """Files first, then folders as the imports go."""
+    known = ORDER.index(entry.name) if entry.name in ORDER else len(ORDER)
+    return entry.is_dir(), known if entry.is_dir() else 0, entry.name
+
+
+def lines(folder: Path = PACKAGE, depth: int = 1) -> list[str]:
+    """The folder's entries in order, folders after files; folders without code are one line."""
+    found = []
+    entries = [entry for entry in folder.iterdir() if entry.name != "__pycache__" and entry.suffix != ".pyc"]
+    for entry in sorted(entries, key=place_in_order):
+        if entry.name == "__init__.py" and folder != PACKAGE:
+            continue  # its sentence stands beside the folder
+        name = "  " * depth + entry.name + ("/" if entry.is_dir() else "")
+        found.append(f"{name:<{COLUMN}}  {says(entry)}")
+        if entry.is_dir() and (entry / "__init__.py").exists():
+            found += lines(entry, depth + 1)
+    return found
+
+
+def tree() -> str:
+    """The whole tree as a block of text."""
+    return "\n".join(["src/factordiff/", *lines()])
+
+
+def with_tree(readme: str) -> str:
+    """The README with the tree of today."""
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n```text\n{tree()}\n```\n{END}{after}"
+
+
+if __name__ == "__main__":
+    README.write_text(with_tree(README.read_text()))

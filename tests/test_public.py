@@ -1,0 +1,50 @@
+"""The public list: one name, one home, and the type checker sees what the interpreter finds."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import factordiff
+
+
+def shown_to_the_type_checker() -> dict[str, str]:
+    """Name to home, from the imports under TYPE_CHECKING."""
+    tree = ast.parse(Path(factordiff.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    found = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        assert node.module is not None
+        for alias in node.names:
+            assert alias.asname == alias.name  # `X as X` is what marks a re-export
+            found[alias.name] = node.module
+    return found
+
+
+def test_the_type_checker_sees_what_the_interpreter_finds() -> None:
+    homes = {name: f"factordiff.{home}" for home, names in factordiff._HOMES.items() for name in names}
+    assert shown_to_the_type_checker() == homes
+
+
+@pytest.mark.parametrize("name", factordiff.__all__)
+def test_every_name_is_the_thing_it_names(name: str) -> None:
+    assert getattr(factordiff, name) is getattr(import_module(shown_to_the_type_checker()[name]), name)
+
+
+def test_names_are_listed_once_and_sorted() -> None:
+    assert factordiff.__all__ == sorted(set(factordiff.__all__))
+    assert set(factordiff.__all__) <= set(dir(factordiff))
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'smaple'"):
+        factordiff.smaple  # noqa: B018
+
+
+def test_the_version_is_the_projects() -> None:
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert f'version = "{factordiff.__version__}"' in project
