@@ -38,8 +38,9 @@ def systematic(weights: LogWeights, offset: Float[Tensor, " item"]) -> Int[Tenso
     count = weights.shape[-1]
     positions = (torch.arange(count, device=weights.device, dtype=weights.dtype) + offset[:, None]) / count
     cumulative = weights.cumsum(-1)
-    cumulative[..., -1] = 1.0
-    return torch.searchsorted(cumulative, positions, right=True).clamp(max=count - 1)
+    # It ends at exactly one, and no position reaches it: nobody falls off the end or onto a dead last particle.
+    cumulative = cumulative / cumulative[..., -1:]
+    return torch.searchsorted(cumulative, positions.clamp(max=1.0 - 2.0**-53), right=True)
 
 
 def draw_one(log_w: LogWeights, uniforms: Float[Tensor, " item"]) -> Int[Tensor, " item"]:
