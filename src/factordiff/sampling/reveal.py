@@ -106,8 +106,11 @@ class ByConfidence(RevealRule):
 
 def surest(log_doubt: Float[Tensor, "batch cell"], among: Cells, count: Int[Tensor, " batch"]) -> Cells:
     """The `count` least doubtful cells of each row; ties go to the lowest cell."""
-    # +1 lies above every log-doubt (at most 0): cells that do not take part come last.
-    order = torch.where(among, log_doubt, 1.0).argsort(dim=-1, stable=True)
+    # +2 lies above every log-doubt (at most 0): cells that do not take part come last, after those whose doubt is
+    # no number, which must come some time, or the loop would wait for them for ever.
+    order = torch.where(among, log_doubt.nan_to_num(nan=1.0, neginf=-torch.inf), 2.0).argsort(
+        dim=-1, stable=True
+    )
     rank = order.argsort(dim=-1)
     return among & (rank < count[:, None])
 
