@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
@@ -36,7 +37,9 @@ class Expert(Protocol):
         ...
 
 
-def substitute(logits: CellLogProbs, x_t: Tokens, vocabulary: Vocabulary) -> CellLogProbs:
+def substitute(
+    logits: Float[Tensor, "batch cell value_or_mask"], x_t: Tokens, vocabulary: Vocabulary
+) -> CellLogProbs:
     """SUBS: MASK is never predicted, and a revealed cell copies itself with probability one.
 
     `logits` may carry a last entry for MASK; it is dropped, which is a logit of -inf.

@@ -67,6 +67,15 @@ class TabularExpert:
 
     def encode(self, condition: Int[Tensor, " item"] | None) -> Int[Tensor, " item"] | None:
         """Which joint each item uses; None stands for the only one."""
+        tables = self._marginals.numel() // self._table_size
+        if condition is None and tables > 1:
+            raise InvalidInput(f"condition: expected one of {tables} joints for every item, got None")
+        if condition is not None and len(condition):
+            lowest, highest = int(condition.min()), int(condition.max())
+            if not 0 <= lowest <= highest < tables:
+                raise InvalidInput(
+                    f"condition: expected whole numbers in 0 .. {tables - 1}, got {lowest} .. {highest}"
+                )
         return condition
 
     def _index(self, x_t: Tokens, encoded: Int[Tensor, " batch"] | None) -> Int[Tensor, " batch"]:
