@@ -86,7 +86,7 @@ def test_a_factor_speaks_for_its_masked_members(how: str, given: tuple[Drawn, to
 
 @pytest.mark.parametrize("how", AGGREGATES)
 def test_less_doubt_never_lowers_a_factor(how: str) -> None:
-    doubts = torch.linspace(-60, -1e-6, 20_001, dtype=torch.float64).view(1, -1, 1)
+    doubts = torch.linspace(-60, -1e-6, 400_001, dtype=torch.float64).view(1, -1, 1)
     labels = torch.zeros(doubts.shape[1], 1, dtype=torch.int64)
     found = aggregate_log_doubt(doubts, labels, torch.ones_like(labels, dtype=torch.bool), how)
     assert (found.flatten().diff() > 0).all()

@@ -1,0 +1,110 @@
+"""Which cells are next, against sorting by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.draws import Draws
+from factordiff.sampling.reveal import Ancestral, ByConfidence, Moment, surest
+from factordiff.streams import Purpose, uniform
+from tests import oracle
+from tests.toy import seeds
+
+
+def moment(masked: torch.Tensor, step: int, start: int | None = None) -> Moment:
+    rows = len(masked)
+    began = masked.sum(-1) if start is None else torch.full((rows,), start)
+    draws = Draws(3, torch.arange(rows), torch.zeros(rows, dtype=torch.int64))
+    return Moment(masked, torch.full((rows,), step), began, draws)
+
+
+@given(seeds, st.integers(1, 4), st.integers(1, 8), st.sampled_from([0.0, 0.5, 1.0]))
+def test_the_surest_are_the_first_of_a_stable_sort(seed: int, rows: int, cells: int, hidden: float) -> None:
+    random = np.random.default_rng(seed)
+    # few different doubts, so that there are ties; the two ends of the scale among them
+    doubt = torch.from_numpy(random.choice([-np.inf, -30.0, -1.0, -1e-17, 0.0], size=(rows, cells)))
+    among = torch.from_numpy(random.random((rows, cells)) < hidden)
+    count = torch.from_numpy(random.integers(0, cells + 2, size=rows))
+    found = surest(doubt, among, count)
+    for row in range(rows):
+        expected = oracle.surest(doubt[row].tolist(), among[row].tolist(), int(count[row]))
+        assert found[row].nonzero().flatten().tolist() == expected
+
+
+def test_doubts_that_differ_past_float32_are_ordered() -> None:
+    doubt = torch.tensor([[-1.0, -1.0 - 1e-12, -1.0 - 2e-12]], dtype=torch.float64)
+    assert surest(doubt, torch.ones(1, 3, dtype=torch.bool), torch.tensor([1])).tolist() == [
+        [False, False, True]
+    ]
+
+
+def test_a_doubt_that_is_no_number_waits_but_is_not_forgotten() -> None:
+    """Else a loop that waits for every cell to be revealed would wait for ever."""
+    doubt = torch.tensor([[math.nan, -1.0, math.nan, -2.0]], dtype=torch.float64)
+    among = torch.tensor([[True, True, True, False]])
+    assert surest(doubt, among, torch.tensor([2])).tolist() == [[True, True, False, False]]
+    assert surest(doubt, torch.tensor([[True, False, False, False]]), torch.tensor([1])).tolist()[0][0]
+
+
+@given(st.integers(1, 40), st.integers(1, 60))
+def test_quotas_spread_evenly_and_add_up(cells: int, steps: int) -> None:
+    masked = torch.ones(1, cells, dtype=torch.bool)
+    rule = ByConfidence(steps)
+    found = [int(rule.quota(moment(masked, step))) for step in range(steps)]
+    assert found == [oracle.quota(cells, steps, step) for step in range(steps)]
+    assert sum(found) == cells
+    assert max(found) - min(found) <= 1
+    for step in range(steps):
+        assert bool(rule.candidates(moment(masked, step)).any()) == (found[step] > 0)
+
+
+@given(seeds, st.integers(1, 20))
+def test_confidence_reveals_its_quota_of_the_masked(seed: int, steps: int) -> None:
+    random = np.random.default_rng(seed)
+    masked = torch.from_numpy(random.random((3, 6)) < 0.6)
+    doubt = torch.from_numpy(-random.random((3, 6)))
+    rule, now = ByConfidence(steps), moment(masked, 0)
+    chosen = rule.choose(doubt, rule.candidates(now), now)
+    assert not (chosen & ~masked).any()
+    expected = [min(oracle.quota(int(row.sum()), steps, 0), int(row.sum())) for row in masked]
+    assert chosen.sum(-1).tolist() == expected
+
+
+@given(st.integers(1, 30), st.integers(0, 40))
+def test_ancestral_compares_with_one_over_what_is_left(steps: int, step: int) -> None:
+    masked = torch.ones(5, 4, dtype=torch.bool)
+    masked[0, 1] = False
+    now = moment(masked, step)
+    rule = Ancestral(steps)
+    candidates = rule.candidates(now)
+    left = max(steps - step, 1)
+    for row, cell in np.ndindex(5, 4):
+        u = float(uniform(3, Purpose.REVEAL, row, 0, step, cell))
+        assert bool(candidates[row, cell]) == (bool(masked[row, cell]) and u < 1 / left)
+    assert torch.equal(rule.choose(torch.zeros(5, 4, dtype=torch.float64), candidates, now), candidates)
+
+
+def test_when_a_cell_is_revealed_is_uniform_over_the_steps() -> None:
+    steps, rows = 5, 20_000
+    masked = torch.ones(rows, 1, dtype=torch.bool)
+    for step in range(steps):
+        opened = Ancestral(steps).candidates(moment(masked, step))
+        seen = int(opened.sum())
+        assert abs(seen - rows / steps) < 5 * math.sqrt(rows * 0.16)  # a fifth of all, each time
+        masked = masked & ~opened
+    assert not masked.any()
+
+
+@pytest.mark.parametrize("steps", [0, -3, 1.5, True, "4", None])
+@pytest.mark.parametrize("rule", [Ancestral, ByConfidence])
+@pytest.mark.usefixtures("untyped")
+def test_steps_that_are_no_count_are_refused(rule: type, steps: object) -> None:
+    with pytest.raises(InvalidInput, match="steps: expected a whole number of at least 1, got"):
+        rule(steps)
