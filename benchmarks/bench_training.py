@@ -26,7 +26,7 @@ from factordiff.experts.refinement import Network
 from factordiff.experts.store import build
 from factordiff.streams import Purpose, integers
 from factordiff.training.settings import Settings
-from factordiff.training.step import Loss, Step, record
+from factordiff.training.step import Loss, Recorded, Step
 
 VARIANTS = ("none", "none+graph", "blocks", "blocks+graph", "model+graph")
 PEAK = 790e12  # bf16 matrix products per second, measured on an H200
@@ -176,11 +176,13 @@ def measure(
         torch.compiler.reset()
         began = time.monotonic()
         step = Step(build(backbone, network_settings).to(device), data, settings, dtype, dtype)
-        advance: Callable[[], None] = record(step) if graph and device.type == "cuda" else step
+        advance: Callable[[], None] = Recorded(step) if graph and device.type == "cuda" else step
         advance()
         if device.type == "cuda":
             torch.cuda.synchronize()
         first = time.monotonic() - began
+        for _ in range(Recorded.WARM_UP if graph else 0):
+            advance()
         ms = median_ms(advance, device, arguments.steps)
         result[variant] = {
             "ms": ms,

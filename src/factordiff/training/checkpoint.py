@@ -2,7 +2,8 @@
 
 A checkpoint is one safetensors file whose header holds the run's JSON and whose name holds the step and the
 sha256 of all its bytes. It is written beside its destination, synced, and renamed; only then is an older one
-removed. So at every moment the newest file with a matching digest is a whole checkpoint.
+removed. So at every moment the newest file with a matching digest is a whole checkpoint. The best weights of a
+run that stops early lie in a file of their own, written before the checkpoint that names it.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from factordiff.errors import CheckpointError
 from factordiff.experts.store import TEMPORARY, write_whole
 
 KEEP = 2
-NAME = re.compile(r"checkpoint-(\d{9})-([0-9a-f]{64})\.safetensors")
+NAME = re.compile(r"(checkpoint|best)-(\d{9})-([0-9a-f]{64})\.safetensors")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was saved: named tensors, and everything else as JSON values."""
+    """What was saved: named tensors, the rest as JSON values, and the best weights if they are kept."""
 
     tensors: dict[str, Tensor]
     run: dict[str, Any]
+    best: Tensor | None = None
 
 
 def make_folder(folder: Path) -> None:
-    """Create a run's folder and make sure that it can be written to."""
+    """Create a run's folder, make sure that it can be written to, and remove what a kill left half written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -42,30 +44,55 @@ def make_folder(folder: Path) -> None:
             f"{folder}: cannot be created ({error.strerror}); choose another --out"
         ) from error
     write_whole(folder / "probe", b"")
-    (folder / "probe").unlink()
+    for path in [folder / "probe", *folder.glob(f"{TEMPORARY}*")]:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
-def save(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
+def save(folder: Path, step: int, checkpoint: Checkpoint, best_step: int = 0) -> Path:
     """Write a checkpoint and remove all but the last two."""
-    tensors = {
-        name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint.tensors.items()
-    }
-    data = safetensors.torch.save(tensors, {"run": json.dumps(checkpoint.run, sort_keys=True)})
-    path = folder / f"checkpoint-{step:09d}-{hashlib.sha256(data).hexdigest()}.safetensors"
-    write_whole(path, data)
-    for old in _newest_first(folder)[KEEP:]:
-        with contextlib.suppress(OSError):  # someone else's permissions must not end a run that is well
-            old.unlink()
+    run = dict(checkpoint.run)
+    if checkpoint.best is not None:
+        run["best"] = _write(folder, "best", best_step, {"best": checkpoint.best}, {}).name
+    path = _write(folder, "checkpoint", step, checkpoint.tensors, run)
+    _remove_old(folder)
     return path
 
 
+def _write(folder: Path, kind: str, step: int, tensors: dict[str, Tensor], run: dict[str, Any]) -> Path:
+    on_host = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    data = safetensors.torch.save(on_host, {"run": json.dumps(run, sort_keys=True)})
+    path = folder / f"{kind}-{step:09d}-{hashlib.sha256(data).hexdigest()}.safetensors"
+    if not (kind == "best" and path.exists()):  # the same best weights, written before
+        write_whole(path, data)
+    return path
+
+
+def _remove_old(folder: Path) -> None:
+    kept = _newest_first(folder)[:KEEP]
+    needed = {path.name for path in kept}
+    for path in kept:
+        with contextlib.suppress(CheckpointError):  # a damaged one needs nothing
+            needed.add(_parse(path)[1].get("best", ""))
+    for path in folder.iterdir():
+        if NAME.fullmatch(path.name) and path.name not in needed:
+            with contextlib.suppress(OSError):  # someone else's permissions must not end a run that is well
+                path.unlink()
+
+
 def _newest_first(folder: Path) -> list[Path]:
-    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: (path.name, path.stat().st_mtime_ns), reverse=True)
+    found = [path for path in folder.glob("checkpoint-*") if NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (path.name[:20], path.stat().st_mtime_ns), reverse=True)
 
 
 def read(path: Path) -> Checkpoint:
     """Read one checkpoint; any change of any byte since it was written is an error."""
+    tensors, run = _parse(path)
+    best = _parse(path.parent / run["best"])[0]["best"] if "best" in run else None
+    return Checkpoint(tensors, run, best)
+
+
+def _parse(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     name = NAME.fullmatch(path.name)
     if name is None:
         raise CheckpointError(f"{path}: expected a file named checkpoint-STEP-SHA256.safetensors")
@@ -73,20 +100,19 @@ def read(path: Path) -> Checkpoint:
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    if hashlib.sha256(data).hexdigest() != name.group(2):
+    if hashlib.sha256(data).hexdigest() != name.group(3):
         raise CheckpointError(
             f"{path}: the content does not match the digest in its name: the file is damaged"
         )
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    return Checkpoint(safetensors.torch.load(data), json.loads(header["__metadata__"]["run"]))
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return safetensors.torch.load(data), json.loads(header["__metadata__"]["run"])
 
 
 def latest(folder: Path) -> tuple[Checkpoint, list[str]] | None:
-    """The newest whole checkpoint, with a sentence for each damaged one that was passed over; None if there is none."""
-    damaged: list[str] = []
+    """The newest whole checkpoint, and a sentence for each damaged one passed over; None if there is none."""
     if not folder.is_dir():
         return None
+    damaged: list[str] = []
     found = _newest_first(folder)
     for path in found:
         try:
@@ -99,10 +125,3 @@ def latest(folder: Path) -> tuple[Checkpoint, list[str]] | None:
             "Start again without --resume in another folder"
         )
     return None
-
-
-def sweep(folder: Path) -> None:
-    """Remove what a killed run left half written."""
-    for path in folder.glob(f"{TEMPORARY}*"):
-        with contextlib.suppress(OSError):
-            path.unlink()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from factordiff.errors import Unavailable
+
+Thing = TypeVar("Thing")
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -57,6 +61,19 @@ class Machines:
         shared = torch.tensor(int(flag), device=device)
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return bool(shared)
+
+    def share(self, tensor: Tensor) -> None:
+        """Overwrite a tensor with the first machine's."""
+        if self.world > 1:
+            dist.broadcast(tensor, 0)
+
+    def from_first(self, thing: Thing) -> Thing:
+        """The first machine's version of a small thing."""
+        if self.world == 1:
+            return thing
+        things = [thing]
+        dist.broadcast_object_list(things, 0)
+        return things[0]
 
 
 def join(device: torch.device) -> Machines:

@@ -191,15 +191,31 @@ class Step:
         return means
 
 
-def record(step: Callable[[], None], warm_up: int = 3) -> Callable[[], None]:
-    """Record a step in a CUDA graph and return its replay; the warm-up steps are real steps of the run."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(warm_up):
-            step()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+class Recorded:
+    """A step that records itself in a CUDA graph after a few ordinary calls, and from then on is replayed.
+
+    Every call is a real step of the run, the ordinary ones too.
+    """
+
+    WARM_UP = 3  # calls in which libraries choose their kernels and everything is compiled
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self._step = step
+        self._calls = 0
+        self._stream = torch.cuda.Stream()
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        """Advance by one step."""
+        if self._calls < self.WARM_UP:
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
+                self._step()
+            torch.cuda.current_stream().wait_stream(self._stream)
+        else:
+            if self._graph is None:
+                self._graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self._graph):
+                    self._step()
+            self._graph.replay()
+        self._calls += 1

@@ -8,15 +8,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from factordiff.composition.mixture import Mixture
 from factordiff.diffusion.objectives import BACKGROUND, diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
 from factordiff.experts.condition import Condition
 from factordiff.experts.refinement import Network
+from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.sampler import sample
 from factordiff.types import CellLogProbs, Tokens
 
 Validate = Callable[[Network, Condition, Tokens], dict[str, float]]
 
-ROWS = 512  # of one pass
+ROWS = 600  # of one pass
+DECODING_STEPS = 20
 
 
 def _chunks(condition: Condition, x_0: Tokens) -> Iterator[tuple[Condition, Tokens, slice]]:
@@ -61,6 +65,18 @@ def one_shot(network: Network, condition: Condition, x_0: Tokens) -> dict[str, f
         "color_given_foreground": float(sums["right_foreground"] / foreground),
         "largest_color_share": float(sums["largest_share"] / foreground),
     }
+
+
+@torch.no_grad()
+def decoded(network: Network, condition: Condition, x_0: Tokens) -> dict[str, float]:
+    """Accuracy of drawing in twenty steps, surest cells first: nearer to how an expert is used than one pass."""
+    right = exact = 0
+    for part, clean, _ in _chunks(condition, x_0):
+        masked = torch.full_like(clean, network.vocabulary.mask)
+        drawn = sample([network], Mixture(), masked, part, reveal=ByConfidence(steps=DECODING_STEPS)).x_0
+        right += int((drawn == clean).sum())
+        exact += int((drawn == clean).all(-1).sum())
+    return {"decoded_pixel": right / x_0.numel(), "decoded_exact": exact / len(x_0)}
 
 
 def _sums(log_probs: CellLogProbs, x_0: Tokens) -> dict[str, Float[Tensor, ""]]:

@@ -1,0 +1,35 @@
+"""How a step is computed on a device: precision, compilation, recording. None of it changes what is computed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from factordiff.errors import Unavailable
+from factordiff.training.machines import Machines
+from factordiff.training.settings import Settings
+
+
+def decided(settings: Settings, device: torch.device, machines: Machines) -> Settings:
+    """The settings with every `auto` decided for this device."""
+    gpu = device.type == "cuda"
+    alone = machines.world == 1
+    if settings.graph == "on" and not (gpu and alone):
+        raise Unavailable("graph: recording a step needs one GPU and one process; use --graph off")
+    if settings.dtype == "bfloat16" and device.type == "mps":
+        raise Unavailable("dtype: bfloat16 is not supported on mps here; use --dtype float32")
+    automatic: dict[str, Any] = {
+        "compile": "blocks" if gpu else "none",
+        "graph": "on" if gpu and alone else "off",
+        "dtype": "bfloat16" if gpu else "float32",
+        "newton_schulz": "bfloat16" if gpu else "float32",
+    }
+    chosen = {name: value for name, value in automatic.items() if getattr(settings, name) == "auto"}
+    return dataclasses.replace(settings, **chosen)
+
+
+def as_dtype(name: str) -> torch.dtype:
+    """The precision of that name."""
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
