@@ -24,9 +24,9 @@ def summary_sentence(summary: dict[str, Any], weights: Path) -> str:
     ]
     if summary["objective"] == "occupancy":
         parts.append(f"occupancy {100 * summary['occupancy']:.2f} %")
-        parts.append(f"largest color share {summary['largest_color_share']:.3f}")
+        parts.append(f"largest color share {summary['largest_share_at_foreground']:.3f}")
     if summary["objective"] == "color":
-        parts.append(f"color given foreground {100 * summary['color_given_foreground']:.2f} %")
+        parts.append(f"color given foreground {100 * summary['given_foreground']:.2f} %")
     if summary["skipped"]:
         parts.append(f"{summary['skipped']} non-finite steps skipped")
     return ", ".join([*parts, f"weights in {weights}"])

@@ -46,7 +46,7 @@ def sinusoidal_positions(height: int, width: int, channels: int) -> Float[Tensor
 
 def mean_over_frames(
     values: Float[Tensor, "item frame *rest"], present: Present
-) -> Float[Tensor, item * rest]:
+) -> Float[Tensor, "item *rest"]:
     """The average over the frames that are there; zero where there is none."""
     weight = present.to(values.dtype)
     weight = weight / weight.sum(1, keepdim=True).clamp(min=1.0)
@@ -125,7 +125,7 @@ def paper_context(
     values: int,
     layout: tuple[int, int],
 ) -> Float[Tensor, "item context"]:
-    """The query's embedding plus the averaged embedding of the pairs. Paper: appendix Eq. (27)."""
+    """The query's embedding plus the averaged embedding of the pairs. Paper: Eq. (26)."""
     dtype = weights["pair.first"].dtype
     pairs = one_hot_pairs(inputs, outputs, values, dtype).flatten(0, 1)
     encoded = encode_grid(weights, "pair", as_planes(pairs, layout)).unflatten(0, tuple(present.shape))

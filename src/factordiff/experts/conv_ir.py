@@ -106,7 +106,7 @@ def residual_block(
     $h_1=\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h)))$, $h_2=h_1+\mathrm{MLP}(c)$,
     $h'=h+\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h_2)))$.
 
-    Paper: appendix Eq. (25).
+    Paper: Eq. (23)-(25).
     """
     inner = F.silu(F.group_norm(x, groups, weights[f"{name}.gain_1"], weights[f"{name}.shift_1"]))
     inner = F.conv2d(inner, weights[f"{name}.first"], padding=1) + injection[:, :, None, None]

@@ -11,7 +11,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -159,14 +159,14 @@ class Network(nn.Module, ABC):
         """Normalised log-probabilities at every cell, with SUBS."""
         return substitute(self.logits(self._current(), x_t, encoded), x_t, self.vocabulary)
 
-    def freeze(self, dtype: torch.dtype | None = None) -> Self:
+    def freeze(self, dtype: torch.dtype | None = None) -> Network:
         """Fix the weights: they are cast and laid out now, and no gradient is kept."""
         self.dtype = dtype or self.dtype
         self.vector.requires_grad_(False)
         self._frozen = self.weights()
         return self
 
-    def with_cycles(self, outer: int, inner: int) -> Self:
+    def with_cycles(self, outer: int, inner: int) -> Network:
         """The same expert with another number of refinement cycles, sharing its weights."""
         if min(outer, inner) < 1:
             raise InvalidInput(f"cycles: expected two whole numbers of at least 1, got {(outer, inner)}")

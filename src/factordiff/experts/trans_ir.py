@@ -19,6 +19,7 @@ from factordiff.types import CellLogProbs, Tokens
 LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
 
 Hidden = Float[Tensor, "batch cell channel"]
+Tokenised = Float[Tensor, "pair token channel"]
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def transformer_block(
     out: Tensor,
     up: Tensor,
     down: Tensor,
-    modulation: Float[Tensor, "batch six channel"],
+    modulation: Float[Tensor, "#batch six channel"],
     extra: tuple[Tensor, Tensor] | None,
     heads: int,
     scale: float,
@@ -111,7 +112,7 @@ def transformer_block(
     writes a bare $\gamma$; zero-initialised, that would start the block dead. `extra` are keys and values that
     every cell sees beside the cells.
 
-    Paper: appendix Eq. (22)-(24).
+    Paper: Eq. (18)-(20).
     """
     width = (x.shape[-1],)
     gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
@@ -212,7 +213,7 @@ class TransIR(Network):
         )
         return TransEncoded(cells, modulation, keys, values)
 
-    def _pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
+    def _pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tokenised:
         """Each pair's cells (or patches of cells), run once through the same blocks."""
         config = self.config
         height, width = config.layout
@@ -244,7 +245,7 @@ class TransIR(Network):
         weights: Weights,
         block: int,
         x: Hidden,
-        modulation: Float[Tensor, "batch six channel"],
+        modulation: Float[Tensor, "#batch six channel"],
         extra: tuple[Tensor, Tensor] | None,
     ) -> Hidden:
         return transformer_block(

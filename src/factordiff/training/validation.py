@@ -48,8 +48,8 @@ def one_shot(network: Network, condition: Condition, x_0: Tokens) -> dict[str, f
     """Everything that one pass from the all-masked canvas tells.
 
     `pixel` and `exact` take the most probable value of each cell; `occupancy` asks only background or not;
-    `color_given_foreground` is the share of right values among foreground cells, and `largest_color_share` the
-    mean of the largest share that one colour has of the foreground's probability (1/9 when it is undecided).
+    `given_foreground` is the share of right values among foreground cells, and `largest_share_at_foreground` the
+    mean of the largest share that one value has of the foreground's probability (1/9 when it is undecided).
     """
     sums: dict[str, Tensor] = {}
     for part, clean, _ in _chunks(condition, x_0):
@@ -62,8 +62,8 @@ def one_shot(network: Network, condition: Condition, x_0: Tokens) -> dict[str, f
         "pixel": float(sums["right"] / cells),
         "exact": float(sums["exact"] / len(condition)),
         "occupancy": float(sums["occupied"] / cells),
-        "color_given_foreground": float(sums["right_foreground"] / foreground),
-        "largest_color_share": float(sums["largest_share"] / foreground),
+        "given_foreground": float(sums["right_foreground"] / foreground),
+        "largest_share_at_foreground": float(sums["largest_share"] / foreground),
     }
 
 

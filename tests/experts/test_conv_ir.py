@@ -1,0 +1,90 @@
+"""Conv-IR: its size, its block against the appendix, masked cells, odd canvases, and a start that learns."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.conditioning import one_hot
+from factordiff.experts.conv_ir import residual_block
+from factordiff.experts.store import build
+from tests.experts.networks import SMALL, condition, partly_masked, small
+
+
+@pytest.mark.parametrize("kind", ["latents", "paper"])
+def test_about_a_million_parameters(kind: str) -> None:
+    network = build("conv-ir", {"conditioning": kind})
+    assert 900_000 <= network.layout.count <= 1_100_000
+    assert (network.config.width, network.config.groups, network.config.context) == (128, 8, 256)
+
+
+def test_the_block_is_the_appendixs() -> None:
+    network = small("conv-ir")
+    w = network.named_weights()
+    x = (one_hot(partly_masked(2, 32 * 16).view(2, 32, 4, 4), 1, torch.float32)[..., 0] - 0.5).double()
+    w = {name: part.double() for name, part in w.items()}
+    injection = torch.arange(64, dtype=torch.float64).view(2, 32) / 64
+    h_1 = F.conv2d(
+        F.silu(F.group_norm(x, 8, w["blocks.0.gain_1"], w["blocks.0.shift_1"])),
+        w["blocks.0.first"],
+        padding=1,
+    )
+    h_2 = h_1 + injection[:, :, None, None]
+    inner = F.silu(F.group_norm(h_2, 8, w["blocks.0.gain_2"], w["blocks.0.shift_2"]))
+    expected = x + F.conv2d(inner, w["blocks.0.second"], padding=1)
+    assert torch.allclose(residual_block(x, w, "blocks.0", injection, 8), expected, atol=1e-12)
+
+
+def test_a_masked_cell_is_the_zero_vector() -> None:
+    grid = torch.tensor([[0, 9, 10]])
+    assert one_hot(grid, 10, torch.float32).sum(-1).tolist() == [[1.0, 1.0, 0.0]]
+    network = small("conv-ir", "paper")
+    encoded = network.encode(condition(1))
+    h = network.embed(network.weights(), torch.full((1, 16), 10), encoded)
+    assert torch.allclose(h, encoded.cells)
+
+
+@pytest.mark.parametrize("layout", [[4, 4], [5, 4], [3, 7], [1, 1]])
+def test_any_canvas(layout: list[int]) -> None:
+    network = small("conv-ir", layout=layout)
+    cells = layout[0] * layout[1]
+    x_t = torch.full((2, cells), 10)
+    assert network.log_probs(x_t, network.encode(condition(2, cells=cells))).shape == (2, cells, 10)
+
+
+def test_cells_far_apart_meet_below() -> None:
+    """One application reaches beyond its own convolutions at full resolution: the U does its work."""
+    network = small("conv-ir", "paper", layout=[10, 10])
+    encoded = network.encode(condition(1, cells=100))
+    weights = network.weights()
+    state = torch.zeros(1, 32, 10, 10, requires_grad=True)
+    network.apply_once(weights, state, encoded)[0, :, 0, 0].sum().backward()
+    assert state.grad is not None
+    reached = state.grad[0].abs().amax(0) > 0
+    assert bool(reached[5, 5])
+
+
+@pytest.mark.parametrize("kind", ["latents", "paper"])
+def test_it_starts_uniform_and_still_learns(kind: str) -> None:
+    network = build("conv-ir", {**SMALL, "pair_width": 16, "conditioning": kind})
+    told, target = condition(8), condition(8, seed=1).query
+    x_t = torch.full((8, 16), 10)
+    start = network.log_probs(x_t, network.encode(told))
+    assert torch.equal(start, start[:1, :1, :1].expand_as(start))
+    x_t = partly_masked(8)
+    for _ in range(6):
+        log_probs = torch.log_softmax(network.logits(network.weights(), x_t, network.encode(told)), -1)
+        loss = F.nll_loss(log_probs.flatten(0, 1), target.flatten())
+        (gradient,) = torch.autograd.grad(loss, [network.vector])
+        with torch.no_grad():
+            network.vector -= 0.02 * gradient.sign()
+    for name, part in network.layout.unpack(gradient).items():
+        assert part.abs().max() > 0, name
+
+
+@pytest.mark.parametrize(("fields", "name"), [({"width": 30}, "width"), ({"pair_width": 30}, "pair_width")])
+def test_impossible_settings_are_refused(fields: dict[str, object], name: str) -> None:
+    with pytest.raises(InvalidInput, match=name):
+        build("conv-ir", fields)
