@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from itertools import product as tuples
 
 import numpy as np
@@ -22,6 +23,11 @@ DIGITS = 400  # margins of 1 - e^-900 are still told apart
 
 def exact_margin(log_p: Sequence[float], temperature: float = 1.0) -> Decimal:
     """p1 - p2 of softmax(log_p / T) with many digits, so that nothing saturates."""
+    return _margin(tuple(map(float, log_p)), temperature)
+
+
+@cache
+def _margin(log_p: tuple[float, ...], temperature: float) -> Decimal:
     with localcontext() as context:
         context.prec = DIGITS
         weights = [_exp(value, temperature) for value in log_p]
