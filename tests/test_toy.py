@@ -54,7 +54,7 @@ def test_exactly_these_are_exact(measured: dict[tuple[str, str], Measured]) -> N
         ("two halves", "product"),
         ("two halves", "routing (whole)"),
         ("two halves", "routing (pixel)"),
-        ("two halves, sure of the wrong thing", "factor weights, told"),
+        ("two halves, wrongly sure", "factor weights, told"),
         ("two views", "views"),
     }
 

@@ -77,6 +77,12 @@ def test_an_exact_row_says_yes_and_a_noisy_one_shows_its_noise() -> None:
     assert re.search(r"two .* 0\.250 \(0\.010\) .* no", table)
 
 
+def test_a_narrow_window_leaves_the_readings_out() -> None:
+    row = Measured("world", "one", "target", 0.25, None, "A reading.")
+    assert "A reading." in shown(verb.distances([row]))
+    assert "A reading." not in shown(verb.distances([row], readings=False))
+
+
 def test_small_distance_by_chance_is_not_called_exact() -> None:
     assert not Measured("world", "lucky", "target", 0.0, 0.01, "").exact
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HIDDEN = -1
 PLAIN_WIDTH = 110  # of lines written to a file or pipe
+WIDE = 100  # columns that leave room for a reading of each line
 
 # What a cell looks like: a background in a terminal, two letters anywhere else.
 VALUE_STYLES = ("on #1d2b53", "on #8b5a2b", "on #e0243c", "on #3fae49", "on #d9a441")
@@ -56,24 +57,27 @@ def demo(
         for measured in measurements(draws, seed):
             found.append(measured)
             status.update(f"{measured.world}: {measured.method}")
-    console.print(distances(found))
+    wide = console.width >= WIDE
+    console.print(distances(found, readings=wide))
     console.print(
         "(noise): drawn, not enumerated; a perfect sampler would show about the distance in brackets.\n"
-        "none; ...: the method states no target, so the nearest thing to one is used.\n",
+        "none; ...: the method states no target, so the nearest thing to one is used.\n"
+        + ("" if wide else f"A window of {WIDE} columns also shows how to read each line.\n"),
         style="dim",
         highlight=False,
     )
     _paint(console, seed)
 
 
-def distances(found: list[Measured]) -> Table:
+def distances(found: list[Measured], readings: bool = True) -> Table:
     """The table of distances, one section per world."""
-    table = Table(title_justify="left", pad_edge=False, show_edge=False)
+    table = Table(pad_edge=False, show_edge=False)
     table.add_column("method", no_wrap=True)
     table.add_column("held against", no_wrap=True)
     table.add_column("distance", justify="right", no_wrap=True)
     table.add_column("exact")
-    table.add_column("reading", style="dim")
+    if readings:
+        table.add_column("reading", style="dim")
     world = ""
     for row in found:
         if row.world != world:
@@ -85,7 +89,7 @@ def distances(found: list[Measured]) -> Table:
             row.target,
             in_figures(row),
             Text("yes", style="bold green") if row.exact else Text("no", style="red"),
-            row.remark,
+            *([row.remark] if readings else []),
         )
     return table
 

@@ -155,7 +155,7 @@ def _corrected(draws: int, seed: int) -> Iterator[Measured]:
 
 
 def _halves() -> Iterator[Measured]:
-    uniform, wrong = two_halves(), two_halves(sure_of_the_wrong_thing=True)
+    uniform, wrong = two_halves(), two_halves(wrongly_sure=True)
     halves = rows(2, 2)  # the first expert's two cells are the first row
     told = FactorWeights(torch.eye(2, dtype=torch.float64), halves)
     for world, method, composition, remark in (

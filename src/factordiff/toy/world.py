@@ -51,14 +51,14 @@ def two_opinions() -> tuple[TabularExpert, TabularExpert]:
     return TabularExpert(random_joint(1)), TabularExpert(random_joint(2))
 
 
-def two_halves(sure_of_the_wrong_thing: bool = False) -> World:
+def two_halves(wrongly_sure: bool = False) -> World:
     """Each expert knows two of the four cells; of the others it knows nothing, or something that is not so."""
     first, second = random_joint(3, cells=2), random_joint(4, cells=2)
     elsewhere = [torch.full_like(first, 1 / VALUES**2)] * 2
-    if sure_of_the_wrong_thing:
+    if wrongly_sure:
         elsewhere = [random_joint(5, cells=2), random_joint(6, cells=2)]
     experts = (TabularExpert(_beside(first, elsewhere[0])), TabularExpert(_beside(elsewhere[1], second)))
-    name = "two halves, sure of the wrong thing" if sure_of_the_wrong_thing else "two halves"
+    name = "two halves, wrongly sure" if wrongly_sure else "two halves"
     return World(name, experts, _beside(first, second))
 
 
