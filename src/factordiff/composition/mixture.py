@@ -32,9 +32,7 @@ class Mixture(Composition):
     """
 
     def __init__(self, weights: Sequence[float] | None = None) -> None:
-        self.weights = checked("weights", weights, positive=False)
-        if self.weights is not None and not sum(self.weights) > 0:
-            raise InvalidInput(f"weights: expected at least one positive weight, got {list(self.weights)}")
+        self.weights = checked_weights(weights)
 
     def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
         """The mixed distribution of each cell."""
@@ -43,3 +41,11 @@ class Mixture(Composition):
 
     def __repr__(self) -> str:
         return "Mixture()" if self.weights is None else f"Mixture({list(self.weights)})"
+
+
+def checked_weights(weights: Sequence[float] | None) -> tuple[float, ...] | None:
+    """The weights of a mixture as floats: finite, non-negative, some positive."""
+    numbers = checked("weights", weights, positive=False)
+    if numbers is not None and not sum(numbers) > 0:
+        raise InvalidInput(f"weights: expected at least one positive weight, got {list(numbers)}")
+    return numbers

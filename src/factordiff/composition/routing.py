@@ -126,8 +126,9 @@ class FactorWeights(Composition):
     def __init__(
         self, alpha: Float[Tensor, "expert factor"], partition: Partition, form: Form = "geometric"
     ) -> None:
-        if not torch.isfinite(alpha).all() or (alpha < 0).any():
-            raise InvalidInput("alpha: expected finite non-negative weights (expert, factor)")
+        if alpha.dim() != 2 or not torch.isfinite(alpha).all() or (alpha < 0).any():
+            what = f"shape {tuple(alpha.shape)}" if alpha.dim() != 2 else f"{alpha.tolist()}"
+            raise InvalidInput(f"alpha: expected finite non-negative weights (expert, factor), got {what}")
         self.form = _checked_form(form)
         if self.form == "linear":
             if (alpha.sum(0) <= 0).any():

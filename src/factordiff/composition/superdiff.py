@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
-from factordiff.composition.mixture import mixture
+from factordiff.composition.composition import Composed, Composition, State, per_expert
+from factordiff.composition.mixture import checked_weights, mixture
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.types import Cells, ExpertLogProbs, LogDensities
@@ -35,11 +36,13 @@ class SuperDiff(Composition):
         temperature: float = 1.0,
         bias: Sequence[float] | None = None,
     ) -> None:
-        self.weights = checked("weights", weights, positive=False)
+        self.weights = checked_weights(weights)
         if not 0 <= temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite non-negative number, got {temperature}")
         self.temperature = float(temperature)
         self.bias = None if bias is None else tuple(float(b) for b in bias)
+        if self.bias is not None and not all(math.isfinite(b) for b in self.bias):
+            raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(self.bias)}")
 
     def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
         """The responsibility-weighted mixture, with the responsibilities beside it."""

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composition, State
+from factordiff.composition.composition import Composition, State, check_log_probs
 from factordiff.composition.confidence import log_doubt
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
@@ -67,6 +67,8 @@ def exact_law(
     rule = reveal if reveal is not None else ByConfidence(max(cells, 1))
     if isinstance(rule, Ancestral):
         raise InvalidInput("reveal: expected a rule that is not random, got Ancestral")
+    if not 0 < temperature < float("inf"):
+        raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
     if vocabulary.size**cells > LARGEST_LAW:
         raise InvalidInput(f"cells: {vocabulary.size}^{cells} outcomes are too many to enumerate")
     beta = composition.target(len(experts))
@@ -87,6 +89,7 @@ def exact_law(
         if not candidates.any():
             continue
         log_probs = torch.stack([expert.log_probs(x_t, expert.encode(None)) for expert in experts]).double()
+        check_log_probs(log_probs, masked)
         composed = composition(log_probs, State(x_t, masked, log_density, rows))
         doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
         chosen = rule.choose(doubt, candidates, moment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -57,6 +57,22 @@ def check_particles(particles: int, temperature: float, selection: str, correcte
             "selection: 'highest-target' needs a composition with a target (feynman_kac, rne); "
             "use 'draw', 'vote' or 'first'"
         )
+
+
+def check_seed(seed: int) -> None:
+    """Refuse seeds that would be cut to whole numbers in silence."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
+
+
+def check_encoded(encoded: Any, items: int) -> None:
+    """Refuse encodings of another number of items than there are, before any is taken for another's."""
+    parts = encoded.values() if isinstance(encoded, dict) else encoded if isinstance(encoded, tuple) else ()
+    for part in parts:
+        check_encoded(part, items)
+    if isinstance(encoded, Tensor) and (encoded.dim() == 0 or len(encoded) != items):
+        size = "a single number" if encoded.dim() == 0 else f"an encoding of {len(encoded)}"
+        raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
 
 
 def item_ids(items: Tensor | None, x_t: Tensor) -> Tensor:

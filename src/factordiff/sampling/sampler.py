@@ -27,7 +27,9 @@ from factordiff.sampling.particles import (
 )
 from factordiff.sampling.request import (
     Selection,
+    check_encoded,
     check_particles,
+    check_seed,
     check_tokens,
     common_vocabulary,
     item_ids,
@@ -99,6 +101,7 @@ def sample(
     beta = composition.target(len(experts))
     check_tokens(x_t, vocabulary)
     check_particles(particles, temperature, selection, beta is not None)
+    check_seed(seed)
     ids = item_ids(items, x_t)
 
     run = Run(
@@ -156,6 +159,7 @@ class Run:
         beta = composition.target(len(experts))
         self.beta = None if beta is None else beta.to(x_t.device)
         self.encoded = [expert.encode(condition) for expert in experts]
+        check_encoded(tuple(self.encoded), len(ids))
         row = torch.arange(len(ids) * particles, device=ids.device)
         self.item = row // particles  # position of a row's item in this batch
         self.start = (x_t == self.vocabulary.mask).sum(-1)[self.item]
