@@ -82,6 +82,17 @@ def test_tempered_order_is_the_tempered_doubt_of_the_speaker(case: Drawn, data: 
         assert composed.log_doubt[row, cell] == doubts[composed.routing[row, cell], row, cell]
 
 
+def test_revealed_cells_have_no_say() -> None:
+    log_p = torch.log_softmax(
+        torch.tensor([[[[9.0, 0.0], [0.5, 0.0]]], [[[0.0, 0.0], [1.0, 0.0]]]]).double(), dim=-1
+    )
+    start = state(torch.tensor([[0, 2]]), 2, torch.zeros(2, 1, dtype=torch.float64))
+    for how in AGGREGATES:
+        composed = Routing(factors.whole(2), aggregate=how)(log_p, start)
+        assert composed.routing is not None
+        assert composed.routing[0, 1] == 1  # the first expert is sure only of the cell that is given
+
+
 def test_ties_go_to_the_first_expert() -> None:
     doubts = torch.tensor([-1.0, -2.0, -2.0, -torch.inf, -torch.inf]).double().view(5, 1, 1)
     assert route(doubts[:3]).item() == 1

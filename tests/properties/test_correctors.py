@@ -67,6 +67,11 @@ def test_05_feynman_kac_weights_are_exact_and_the_product_alone_is_not(beta: tup
     assert_weighted_law(feynman_kac(beta), beta, temperature=0.7)  # sum of log S is wrong here (.202)
 
 
+def test_05_exponents_are_one_over_the_experts_unless_given() -> None:
+    assert_weighted_law(feynman_kac(), (0.5, 0.5))
+    assert_weighted_law(rne(), (0.5, 0.5))
+
+
 def test_05_any_order_that_does_not_look_at_the_values_is_exact() -> None:
     for order in permutations(range(CELLS)):
         assert_weighted_law(feynman_kac((1.0, 1.0)), (1.0, 1.0), reveal=InOrder(order))
@@ -148,8 +153,8 @@ def test_07_the_feynman_kac_generator_moves_the_target(beta: tuple[float, float]
     for t in (0.2, 0.5, 0.8):
         rate = B * (1 - t) ** (B - 1) * t**-B
         g = torch.where(hidden, rate * log_S.exp() - B / t, 0.0).sum(-1)
-        flow = -torch.where(hidden, rate * log_S.exp(), 0.0).sum(-1) * q(t)  # what leaves each state
         jump = rate * power(said, exponents).sum(0).exp() * q(t)[:, None, None]
+        flow = -torch.where(hidden, jump.sum(-1), 0.0).sum(-1)  # what leaves each state
         strides = torch.tensor([(MASK + 1) ** (CELLS - 1 - i) for i in range(CELLS)])
         for cell in range(CELLS):
             for value in range(MASK):

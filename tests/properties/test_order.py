@@ -69,6 +69,9 @@ def test_14_systematic_resampling() -> None:
     copies = torch.nn.functional.one_hot(particles.systematic(weights, offsets), 8).sum(1)
     assert (copies - 8 * weights).abs().max() < 1
     assert (copies.sum(-1) == 8).all()
+    # the largest uniform there is falls on the last particle with weight, not off the end
+    largest = torch.full((500,), 1 - 2.0**-53, dtype=torch.float64)
+    assert int(particles.systematic(weights, largest).max()) < 8
 
 
 def test_14_schedule_identities() -> None:

@@ -45,6 +45,13 @@ def test_doubts_that_differ_past_float32_are_ordered() -> None:
     ]
 
 
+def test_ties_go_to_the_lowest_cell() -> None:
+    masked = torch.tensor([[False, True, True, True]])
+    rule, now = ByConfidence(3), moment(masked, 0)
+    chosen = rule.choose(torch.full((1, 4), -0.5, dtype=torch.float64), masked, now)
+    assert chosen.tolist() == [[False, True, False, False]]
+
+
 def test_a_doubt_that_is_no_number_waits_but_is_not_forgotten() -> None:
     """Else a loop that waits for every cell to be revealed would wait for ever."""
     doubt = torch.tensor([[math.nan, -1.0, math.nan, -2.0]], dtype=torch.float64)

@@ -1,0 +1,93 @@
+"""Wrong losses, wrong orders, shared numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from factordiff.diffusion import objectives, schedule
+from factordiff.sampling import reveal, sampler
+from factordiff.sampling.draws import Draws, categorical
+from factordiff.streams import Purpose, uniform
+from tests.mutants.registry import Patch, after, mutant
+
+
+@mutant("properties.test_losses:test_01_the_loss_of_an_exact_expert_is_the_entropy")
+def main_text_loss_weight(patch: Patch) -> None:
+    patch.setattr(objectives, "loss_weight", lambda t: 1 / (t * (1 - t)))
+
+
+@mutant("properties.test_losses:test_01_the_loss_of_an_exact_expert_is_the_entropy")
+def loss_divided_by_the_masked_cells(patch: Patch) -> None:
+    after(
+        patch, objectives, "diffusion_loss",
+        lambda loss, kind, log_p, x_0, x_t, t: loss * x_0.numel() / (x_t == log_p.shape[-1]).sum(),
+    )  # fmt: skip
+
+
+@mutant("properties.test_losses:test_02_full_is_occupancy_and_color_given_foreground")
+def color_counted_at_background_too(patch: Patch) -> None:
+    patch.setitem(objectives.OBJECTIVES, "color", objectives.full)
+
+
+@mutant("properties.test_single:test_03_a_single_exact_expert_in_margin_order_gives_its_joint")
+def order_by_the_candidate_just_drawn(patch: Patch) -> None:
+    """The draws are counter-based, so the value that will be drawn can be looked at before cells are chosen."""
+    here: list[tuple[Draws, Tensor]] = []
+    original = sampler.Run.reveal
+
+    def remembering(run: Any, population: Any, candidates: Tensor) -> Any:
+        rows = candidates.flatten(0, 1).any(-1).nonzero().squeeze(-1)
+        moment = run.moment(population).of(rows)
+        here.append((moment.draws, moment.step))
+        return original(run, population, candidates)
+
+    def doubt(log_p: Tensor) -> Tensor:
+        draws, step = here[-1]
+        tokens = categorical(log_p, draws.cells(Purpose.TOKEN, step, log_p.shape[1]))
+        return -log_p.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+
+    patch.setattr(sampler.Run, "reveal", remembering)
+    patch.setattr(sampler, "log_doubt", doubt)
+
+
+@mutant("sampling.test_reveal:test_ties_go_to_the_lowest_cell")
+def cells_tie_to_the_highest(patch: Patch) -> None:
+    original = reveal.surest
+    patch.setattr(reveal, "surest", lambda d, among, n: original(d.flip(-1), among.flip(-1), n).flip(-1))
+
+
+@mutant("properties.test_order:test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing")
+def idle_steps_ask_the_experts(patch: Patch) -> None:
+    patch.setattr(reveal.ByConfidence, "candidates", lambda rule, moment: moment.masked)
+
+
+@mutant("properties.test_order:test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing")
+def quota_rounded_up(patch: Patch) -> None:
+    patch.setattr(reveal.ByConfidence, "quota", lambda rule, moment: -(-moment.start // rule.steps))
+
+
+@mutant("properties.test_single:test_04_ancestral_sampling_is_off_by_one_over_T")
+def reveals_forget_that_time_has_passed(patch: Patch) -> None:
+    patch.setattr(schedule, "reveal_probability", lambda t, s: t - s)
+
+
+@mutant("properties.test_single:test_04_ancestral_sampling_is_off_by_one_over_T")
+def reveals_and_values_share_their_numbers(patch: Patch) -> None:
+    def cells(draws: Draws, purpose: Purpose, step: Tensor, count: int) -> Tensor:
+        return uniform(
+            draws.seed, draws.item[:, None], draws.particle[:, None], step[:, None], torch.arange(count)
+        )
+
+    patch.setattr(Draws, "cells", cells)
+
+
+@mutant(
+    "sampling.test_sampler:test_an_item_draws_the_same_numbers_alone_in_a_batch_and_in_any_order",
+    "mixture",
+    reveal.ByConfidence(3),
+)
+def numbers_belong_to_the_place_in_the_batch(patch: Patch) -> None:
+    patch.setattr(sampler, "item_ids", lambda items, x_t: torch.arange(len(x_t)))
