@@ -94,9 +94,10 @@ class Even(Composition):
         return Composed(torch.full_like(log_probs[0], -math.log(log_probs.shape[-1])))
 
 
-@pytest.mark.parametrize(
-    "proposal", [None, Single(0), Even(), superdiff.SuperDiff(), superdiff.SuperDiffAnd()], ids=repr
-)
+PROPOSALS = [None, Single(0), Even(), superdiff.SuperDiff(), superdiff.SuperDiffAnd()]
+
+
+@pytest.mark.parametrize("proposal", PROPOSALS, ids=lambda proposal: type(proposal).__name__)
 def test_06_rne_is_exact_under_any_proposal(proposal: Composition | None) -> None:
     for beta in BETAS:
         assert_weighted_law(rne(beta, proposal), beta)
