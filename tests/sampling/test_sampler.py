@@ -11,11 +11,12 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition, Single
 from factordiff.composition.correctors import feynman_kac, rne
-from factordiff.composition.factors import whole
+from factordiff.composition.factors import rows, whole
 from factordiff.composition.mixture import Mixture
-from factordiff.composition.product import Product
-from factordiff.composition.routing import Routing
-from factordiff.composition.superdiff import SuperDiff
+from factordiff.composition.product import GeometricMean, Product
+from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
+from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
+from factordiff.composition.views import HardViews, Views
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import Samples, sample
@@ -93,25 +94,25 @@ def test_an_item_draws_the_same_numbers_alone_in_a_batch_and_in_any_order(
     x_t = states(0, 64, CELLS, MASK, hidden=0.8)
     ids = torch.arange(64)
 
-    def run(rows: Tensor) -> Samples:
+    def run(some: Tensor) -> Samples:
         return sample(
             EXPERTS,
             composition,
-            x_t[rows],
+            x_t[some],
             reveal=reveal,
             temperature=1.0,
             particles=4,
             seed=5,
-            items=ids[rows],
+            items=ids[some],
         )
 
     together = run(ids)
     shuffled = torch.from_numpy(np.random.default_rng(0).permutation(64))
-    for rows in (torch.tensor([17]), torch.tensor([40, 17, 3]), shuffled):
-        part = run(rows)
+    for some in (torch.tensor([17]), torch.tensor([40, 17, 3]), shuffled):
+        part = run(some)
         for name in ("x_0", "particles", "log_w", "nominal_passes", "executed_passes"):
-            assert torch.equal(getattr(part, name), getattr(together, name)[rows]), name
-        assert torch.equal(part.log_density, together.log_density[:, rows])
+            assert torch.equal(getattr(part, name), getattr(together, name)[some]), name
+        assert torch.equal(part.log_density, together.log_density[:, some])
     assert torch.equal(run(ids).particles, together.particles)  # and again
 
 
@@ -256,3 +257,32 @@ def test_votes_and_first_particles_are_selected() -> None:
     assert torch.equal(voted.particles, first.particles)
     assert torch.equal(first.x_0, first.particles[:, 0])
     assert voted.x_0.tolist() == [oracle.vote(runs) for runs in voted.particles.tolist()]
+
+
+class Float32(Counting):
+    """What a network says: the same in float32."""
+
+    def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
+        return super().log_probs(x_t, encoded).float()
+
+
+@pytest.mark.parametrize(
+    "composition",
+    [
+        *[method for method, _, _ in METHODS.values()],
+        GeometricMean(), SuperDiffAnd("linear"), SuperDiffAnd("geometric"), Views(), HardViews(), SoftRouting(),
+        SoftRouting(0.5, rows(2, 2), [0.5, 2.0], "geometric"), Routing(rows(2, 2), [0.5, 1.0], "sum-log", "tempered"),
+        FactorWeights(torch.tensor([[1.0, 0.2], [0.3, 0.0]]), rows(2, 2)), rne(proposal=SuperDiff()),
+    ],
+    ids=lambda composition: type(composition).__name__,
+)  # fmt: skip
+def test_networks_of_either_precision_run_through_every_composition(composition: Composition) -> None:
+    x_t = states(7, 40, CELLS, MASK, hidden=0.8)
+    options: dict[str, Any] = {"reveal": ByConfidence(3), "temperature": 1.0, "particles": 2, "seed": 7}
+    exact = sample(EXPERTS, composition, x_t, **options)
+    for experts in ([Float32(expert) for expert in EXPERTS], [Float32(EXPERTS[0]), EXPERTS[1]]):
+        rounded = sample(experts, composition, x_t, **options)
+        assert rounded.log_density.dtype == rounded.log_w.dtype == torch.float64
+        same = (rounded.particles == exact.particles).all(-1)
+        assert same.double().mean() > 0.9  # a rounded number may fall on the other side of a uniform
+        assert torch.allclose(rounded.log_density[:, same], exact.log_density[:, same], atol=1e-4)
