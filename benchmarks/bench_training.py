@@ -99,7 +99,8 @@ def eager_autocast(network: Network, batch: tuple[Tensor, ...], device: torch.de
         weights = {n: matrices[n].view(p.shape) if n in matrices else p for n, p in leaves.items()}
         with torch.autocast(device.type, torch.bfloat16):
             ready = network.prepare(weights)
-            encoded = network.encode_with(ready, query, inputs, outputs, present)
+            read = network.read(ready, inputs, outputs)
+            encoded = network.encode_with(ready, query, inputs, outputs, present, read)
             logits = network.logits(ready, x_t, encoded)
         loss = diffusion_loss(full, torch.log_softmax(logits.float(), -1), x_0, x_t, t)
         loss.backward()

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning
 from factordiff.experts.store import build
-from factordiff.experts.trans_ir import TransIR, transformer_block
+from factordiff.experts.trans_ir import TransIR
+from factordiff.experts.transformer import Block, fold, rotate, rotations, transformer_block
 from factordiff.streams import Purpose, uniform
 from tests.experts.networks import condition, partly_masked, small
 
@@ -48,9 +49,10 @@ def test_the_block_is_the_appendixs() -> None:
         draw(6, d, 4 * d),
     )
     extra = draw(7, 1, heads, 2, size), draw(8, 1, heads, 2, size)
-    found = transformer_block(
-        x, qkv.flatten(0, 2), out.flatten(1), up, down, modulation, extra, heads, size**-0.5
-    )
+    block = Block(qkv.flatten(0, 2), out.flatten(1), up, down)
+    found = transformer_block(x, block, modulation, extra, heads, size**-0.5)
+    folded = transformer_block(x, fold(block, modulation[0]), None, extra, heads, size**-0.5)
+    assert torch.allclose(found, folded, atol=1e-12)
 
     def norm(h: torch.Tensor) -> torch.Tensor:
         return (h - h.mean(-1, keepdim=True)) / (h.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
@@ -123,7 +125,7 @@ def test_learned_positions_have_no_shape_of_the_data() -> None:
     [
         ({"width": 30, "heads": 4}, "width"),
         ({"positions": "none"}, "positions"),
-        ({"pair_patch": 3}, "pair_patch"),
+        ({"pair_patch": 0}, "pair_patch"),
     ],
 )
 def test_impossible_settings_are_refused(fields: dict[str, object], name: str) -> None:
@@ -134,3 +136,27 @@ def test_impossible_settings_are_refused(fields: dict[str, object], name: str) -
 def test_default_head_is_random() -> None:
     assert float(TransIR().named_weights()["head.weight"].abs().max()) == 0.0
     assert float(build("trans-ir", {"head": "default"}).named_weights()["head.weight"].std()) > 0.01
+
+
+def test_rotary_attention_sees_offsets_only() -> None:
+    """The score of two cells is the same wherever they lie, and changes with the offset between them."""
+    height = width = 5
+    table = rotations(height, width, 8).double()
+    q, k = (uniform(0, Purpose.INIT, key, torch.arange(8)).expand(1, 1, 25, 8) for key in (1, 2))
+    scores = (rotate(q, table)[0, 0] @ rotate(k, table)[0, 0].T).view(5, 5, 5, 5)
+    assert torch.allclose(scores[0, 0, 1, 2], scores[2, 1, 3, 3], atol=1e-6)
+    assert torch.allclose(scores[4, 4, 2, 4], scores[3, 0, 1, 0], atol=1e-6)
+    assert not torch.allclose(scores[0, 0, 1, 2], scores[0, 0, 2, 1], atol=1e-3)
+    assert torch.allclose(rotate(q, table).norm(dim=-1), q.norm(dim=-1))
+
+
+def test_rotary_positions_do_not_touch_the_padding() -> None:
+    x = torch.cat([torch.ones(1, 1, 25, 8), torch.zeros(1, 1, 25, 3)], -1)
+    turned = rotate(x, rotations(5, 5, 8))
+    assert (turned[..., 8:] == 0).all()
+    assert torch.equal(turned[..., :8], rotate(x[..., :8], rotations(5, 5, 8)))
+
+
+def test_rotary_needs_heads_of_four_channels() -> None:
+    with pytest.raises(InvalidInput, match="rotary"):
+        build("trans-ir", {"width": 36, "heads": 6, "rotary": True})

@@ -91,6 +91,10 @@ def train(
     identity_share: Annotated[
         float | None, typer.Option(help="Share of batches in the data's own orientation.")
     ] = None,
+    agreement: Annotated[
+        float | None, typer.Option(help="Weight of the loss that makes demonstrations agree.")
+    ] = None,
+    rotary: Annotated[bool | None, typer.Option(help="Rotary positions in attention (trans-ir).")] = None,
     frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
     min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, float32 or bfloat16.")] = None,
@@ -120,7 +124,12 @@ def train(
     """
     started = time.monotonic()
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
-    network: dict[str, Any] = {"conditioning": conditioning, "pair_patch": pair_patch, "head": head}
+    network: dict[str, Any] = {
+        "conditioning": conditioning,
+        "pair_patch": pair_patch,
+        "head": head,
+        "rotary": rotary,
+    }
     if refinement is not None:
         network["cycles"] = _cycles(refinement)
     settings = _settings(preset, given, {key: value for key, value in network.items() if value is not None})
@@ -143,6 +152,7 @@ _SETTINGS = frozenset(
         "lr_rest",
         "ema",
         "identity_share",
+        "agreement",
         "frames",
         "min_frames",
         "dtype",

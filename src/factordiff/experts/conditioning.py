@@ -116,20 +116,12 @@ def paper_slots(values: int, hidden: int, context: int) -> dict[str, Slot]:
     )
 
 
-def paper_context(
-    weights: Weights,
-    query: Int[Tensor, "item cell"],
-    inputs: Frames,
-    outputs: Frames,
-    present: Present,
-    values: int,
-    layout: tuple[int, int],
-) -> Float[Tensor, "item context"]:
-    """The query's embedding plus the averaged embedding of the pairs. Paper: Eq. (26)."""
-    dtype = weights["pair.first"].dtype
-    pairs = one_hot_pairs(inputs, outputs, values, dtype).flatten(0, 1)
-    encoded = encode_grid(weights, "pair", as_planes(pairs, layout)).unflatten(0, tuple(present.shape))
-    return encode_query(weights, query, values, layout) + mean_over_frames(encoded, present)
+def encode_pairs(
+    weights: Weights, inputs: Frames, outputs: Frames, values: int, layout: tuple[int, int]
+) -> Float[Tensor, "item frame context"]:
+    """The paper's encoding of each pair, to be averaged and added to the query's. Paper: Eq. (16), (26)."""
+    pairs = one_hot_pairs(inputs, outputs, values, weights["pair.first"].dtype).flatten(0, 1)
+    return encode_grid(weights, "pair", as_planes(pairs, layout)).unflatten(0, tuple(inputs.shape[:2]))
 
 
 def demonstration_channels(
@@ -183,9 +175,9 @@ def prepare_latents(weights: Weights, head: int) -> Weights:
 
 
 def read_latents(
-    weights: Weights, tokens: Float[Tensor, "pair token channel"], present: Present, head: int
-) -> Float[Tensor, "item latent channel"]:
-    """What the learned queries read from each pair, averaged over the pairs that are there."""
+    weights: Weights, tokens: Float[Tensor, "pair token channel"], head: int
+) -> Float[Tensor, "pair latent channel"]:
+    """What the learned queries read from each pair."""
     queries = weights["latents.queries"]
     heads = queries.shape[0]
     width = tokens.shape[-1]
@@ -196,9 +188,14 @@ def read_latents(
     )
     latents = weights["latents.base"] + F.linear(read.transpose(1, 2).flatten(2), weights["latents.out"])
     hidden = F.gelu(F.linear(F.layer_norm(latents, (width,)), weights["latents.up"]))
-    latents = latents + F.linear(hidden, weights["latents.down"])
-    averaged = mean_over_frames(latents.unflatten(0, tuple(present.shape)), present)
-    return F.layer_norm(averaged, (width,))
+    return latents + F.linear(hidden, weights["latents.down"])
+
+
+def average_latents(
+    read: Float[Tensor, "item frame latent channel"], present: Present
+) -> Float[Tensor, "item latent channel"]:
+    """The average over the demonstrations that are there, normalised: their order does not matter."""
+    return F.layer_norm(mean_over_frames(read, present), (read.shape[-1],))
 
 
 def latent_context(

@@ -145,6 +145,15 @@ class ConvIR(Network):
             ready |= cond.prepare_latents(weights, self.config.pair_width // self.config.heads)
         return ready
 
+    def read(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tensor:
+        """Each demonstration on its own: latents, or the paper's pair encoding."""
+        config = self.config
+        if config.conditioning == "paper":
+            return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
+        tokens = self._pair_tokens(weights, inputs, outputs)
+        latents = cond.read_latents(weights, tokens, config.pair_width // config.heads)
+        return latents.unflatten(0, tuple(inputs.shape[:2]))
+
     def encode_with(
         self,
         weights: Weights,
@@ -152,26 +161,20 @@ class ConvIR(Network):
         inputs: cond.Frames,
         outputs: cond.Frames,
         present: Bool[Tensor, "item frame"],
+        read: Float[Tensor, "item frame ..."],
     ) -> ConvEncoded:
-        """Embed the query, read the demonstrations, and compute every block's injection."""
+        """Embed the query and compute every block's injection from what the demonstrations said."""
         config = self.config
         dtype = weights["positions"].dtype
         channels = cond.one_hot(query, config.values, dtype)
+        context = cond.encode_query(weights, query, config.values, config.layout)
         keys = values = None
         if config.conditioning == "paper":
             shown = cond.demonstration_channels(inputs, outputs, present, config.slots, config.values, dtype)
             channels = torch.cat([channels, shown], -1)
-            context = cond.paper_context(
-                weights, query, inputs, outputs, present, config.values, config.layout
-            )
+            context = context + cond.mean_over_frames(read, present)
         else:
-            latents = cond.read_latents(
-                weights,
-                self._pair_tokens(weights, inputs, outputs),
-                present,
-                config.pair_width // config.heads,
-            )
-            context = cond.encode_query(weights, query, config.values, config.layout)
+            latents = cond.average_latents(read, present)
             context = context + cond.latent_context(weights, latents)
             keys, values = (
                 split_heads(F.linear(latents, projection), config.heads).contiguous()

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
+from factordiff.experts.conditioning import latent_context
 from factordiff.experts.expert import substitute
 from factordiff.experts.parameters import Layout, Weights
 from factordiff.types import CellLogProbs, Tokens
@@ -81,9 +83,9 @@ class NetworkConfig:
 class Network(nn.Module, ABC):
     """A denoiser with iterative refinement: an `Expert` whose weights are one vector.
 
-    The four parts are pure functions of (weights, tensors): `encode_with` once per item, `embed`, `apply` (the
-    paper's f) and `readout` once per pass. `weights` casts and lays out the vector once per training step;
-    `freeze` does it once for all.
+    The parts are pure functions of (weights, tensors): `read` and `encode_with` once per item, `embed`,
+    `apply_once` (the paper's f) and `readout` once per pass. `weights` casts and lays out the vector once per
+    training step; `freeze` does it once for all.
     """
 
     def __init__(self, config: NetworkConfig, layout: Layout, seed: int) -> None:
@@ -95,11 +97,20 @@ class Network(nn.Module, ABC):
         self.dtype = torch.float32
         self.vector = nn.Parameter(layout.initial(seed))
         self._frozen: Weights | None = None
-        self.parts = Parts(self.encode_with, self.embed, self.apply_once, self.readout)
+        self.parts = Parts(self.read, self.encode_with, self.embed, self.apply_once, self.readout)
 
     @abstractmethod
     def prepare(self, weights: Weights) -> Weights:
         """The weights in the form a pass wants them; runs once per step."""
+
+    @abstractmethod
+    def read(
+        self,
+        weights: Weights,
+        inputs: Int[Tensor, "item frame cell"],
+        outputs: Int[Tensor, "item frame cell"],
+    ) -> Float[Tensor, "item frame ..."]:
+        """What each demonstration says, on its own."""
 
     @abstractmethod
     def encode_with(
@@ -109,6 +120,7 @@ class Network(nn.Module, ABC):
         inputs: Int[Tensor, "item frame cell"],
         outputs: Int[Tensor, "item frame cell"],
         present: Bool[Tensor, "item frame"],
+        read: Float[Tensor, "item frame ..."],
     ) -> Any:
         """What every pass needs to know about an item."""
 
@@ -147,13 +159,19 @@ class Network(nn.Module, ABC):
                 f"condition: expected {self.config.cells} cells (a canvas of {self.config.layout}), "
                 f"got {condition.query.shape[-1]}"
             )
-        return self.parts.encode_with(
-            self._current(),
-            condition.query,
-            condition.context_inputs,
-            condition.context_outputs,
-            condition.present,
-        )
+        shown = condition.context_inputs, condition.context_outputs
+        weights = self._current()
+        read = self.parts.read(weights, *shown)
+        return self.parts.encode_with(weights, condition.query, *shown, condition.present, read)
+
+    def codes(
+        self, weights: Weights, read: Float[Tensor, "item frame ..."]
+    ) -> Float[Tensor, "item frame context"]:
+        """The context vector that each demonstration alone would give: two of one item should agree."""
+        if self.config.conditioning == "paper":
+            return read
+        each = F.layer_norm(read, (read.shape[-1],)).flatten(0, 1)
+        return latent_context(weights, each).unflatten(0, tuple(read.shape[:2]))
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities at every cell, with SUBS."""
@@ -179,7 +197,12 @@ class Network(nn.Module, ABC):
         return self.layout.unpack(self.vector.detach())
 
     def compile_parts(self, **options: Any) -> None:
-        """Compile the four parts, each once; f is reused for all its applications."""
+        """Compile the parts, each once; f is reused for all its applications."""
+        import torch._inductor.config as inductor
+
+        # Reductions over rows and columns at once gave gradients full of garbage on a GPU under torch 2.11.
+        if hasattr(inductor.triton, "mix_order_reduction"):
+            inductor.triton.mix_order_reduction = False
         self.parts = Parts(*(torch.compile(part, dynamic=False, **options) for part in self.parts))
 
     def _current(self) -> Weights:
@@ -187,8 +210,9 @@ class Network(nn.Module, ABC):
 
 
 class Parts(NamedTuple):
-    """The four pure functions of a network, as they are or compiled."""
+    """The pure functions of a network, as they are or compiled."""
 
+    read: Callable[..., Tensor]
     encode_with: Callable[..., Any]
     embed: Callable[..., State]
     apply_once: Callable[..., State]

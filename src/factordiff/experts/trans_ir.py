@@ -14,12 +14,10 @@ from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning as cond
 from factordiff.experts.parameters import Layout, Slot, Weights, linear
 from factordiff.experts.refinement import Network, NetworkConfig
+from factordiff.experts.transformer import Block, Hidden, fold, rotations, transformer_block
 from factordiff.types import CellLogProbs, Tokens
 
 LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
-
-Hidden = Float[Tensor, "batch cell channel"]
-Tokenised = Float[Tensor, "pair token channel"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,8 @@ class TransIRConfig(NetworkConfig):
     expansion: int = 4
     encoder: int = 64
     positions: str = "sinusoidal"
-    pair_patch: int = 1
+    rotary: bool = False
+    pair_patch: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,10 +38,18 @@ class TransIRConfig(NetworkConfig):
             raise InvalidInput(f"width: expected a multiple of heads={self.heads}, got {self.width}")
         if self.positions not in ("sinusoidal", "learned"):
             raise InvalidInput(f"positions: expected sinusoidal or learned, got {self.positions!r}")
-        if self.pair_patch < 1 or any(side % self.pair_patch for side in self.layout):
+        if self.rotary and self.head_size % 4:
             raise InvalidInput(
-                f"pair_patch: expected a divisor of both sides of the canvas {self.layout}, got {self.pair_patch}"
+                f"rotary: expected heads of a multiple of 4 channels, got {self.head_size} (width / heads)"
             )
+        if self.pair_patch < 1:
+            raise InvalidInput(f"pair_patch: expected at least 1, got {self.pair_patch}")
+
+    @property
+    def padded_layout(self) -> tuple[int, int]:
+        """The canvas, enlarged to whole patches."""
+        height, width = (-(-side // self.pair_patch) * self.pair_patch for side in self.layout)
+        return height, width
 
     @property
     def head_size(self) -> int:
@@ -95,53 +102,31 @@ def _slots(config: TransIRConfig) -> dict[str, Slot]:
     return slots
 
 
-def transformer_block(
-    x: Hidden,
-    qkv: Tensor,
-    out: Tensor,
-    up: Tensor,
-    down: Tensor,
-    modulation: Float[Tensor, "#batch six channel"],
-    extra: tuple[Tensor, Tensor] | None,
-    heads: int,
-    scale: float,
-) -> Hidden:
-    r"""One adaLN-Zero block: attention, then the FFN, both modulated.
-
-    $h' = h + \alpha_1\,\mathrm{Attn}((1+\gamma_1)\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. The appendix
-    writes a bare $\gamma$; zero-initialised, that would start the block dead. `extra` are keys and values that
-    every cell sees beside the cells.
-
-    Paper: Eq. (18)-(20).
-    """
-    width = (x.shape[-1],)
-    gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
-    normed = F.layer_norm(x, width) * (1.0 + gamma_1) + beta_1
-    query, key, value = F.linear(normed, qkv).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-    if extra is not None:
-        key, value = torch.cat([key, extra[0]], 2), torch.cat([value, extra[1]], 2)
-    attended = F.scaled_dot_product_attention(query, key, value, scale=scale)
-    x = x + alpha_1 * F.linear(attended.transpose(1, 2).flatten(2), out)
-    normed = F.layer_norm(x, width) * (1.0 + gamma_2) + beta_2
-    return x + alpha_2 * F.linear(F.gelu(F.linear(normed, up)), down)
-
-
 class TransIR(Network):
     """The transformer expert: every cell attends to every other, and to what the demonstrations say."""
 
     config: TransIRConfig
     _positions: Tensor
     _patch_positions: Tensor
+    _rotation: Tensor
+    _patch_rotation: Tensor
 
     def __init__(self, config: TransIRConfig | None = None, seed: int = 0) -> None:
         config = config or TransIRConfig()
         super().__init__(config, Layout(_slots(config)), seed)
-        height, width = config.layout
-        patch = config.pair_patch
-        table = cond.sinusoidal_positions(height, width, config.width)
-        self.register_buffer("_positions", table, persistent=False)
-        coarse = table.view(height // patch, patch, width // patch, patch, -1).mean((1, 3)).flatten(0, 1)
-        self.register_buffer("_patch_positions", coarse, persistent=False)
+        tables = {
+            "_positions": cond.sinusoidal_positions(*config.layout, config.width),
+            "_patch_positions": self._coarse(cond.sinusoidal_positions(*config.padded_layout, config.width)),
+            "_rotation": rotations(*config.layout, config.head_size),
+            "_patch_rotation": rotations(*config.padded_layout, config.head_size, config.pair_patch),
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, table, persistent=False)
+
+    def _coarse(self, positions: Float[Tensor, "cell channel"]) -> Float[Tensor, "patch channel"]:
+        """The positions of patches: the mean of their cells'."""
+        (height, width), patch = self.config.padded_layout, self.config.pair_patch
+        return positions.view(height // patch, patch, width // patch, patch, -1).mean((1, 3)).flatten(0, 1)
 
     def prepare(self, weights: Weights) -> Weights:
         """Pad the heads, join the embeddings into one table, place the positions."""
@@ -162,18 +147,35 @@ class TransIR(Network):
             ready["table.query"] = torch.cat([ready["table.query"], weights["embed.demonstrations"]])
         else:
             ready |= cond.prepare_latents(weights, config.head_size)
-            parts = [weights["pair_modulation.scale_shift"], weights["pair_modulation.gate"]]
-            ready["pair_modulation"] = torch.cat(parts, 2).flatten(1, 2)
+            ready |= self._pair_blocks(ready)
+        if config.rotary:
+            ready["rotation"] = self._rotation.to(join.dtype)
+            ready["patch_rotation"] = self._patch_rotation.to(join.dtype)
         return ready
+
+    def _pair_blocks(self, ready: Weights) -> Weights:
+        """The same blocks as the demonstrations see them: their modulation is constant, so it is folded in."""
+        parts = [ready["pair_modulation.scale_shift"], ready["pair_modulation.gate"]]
+        folded = {}
+        for block, modulation in enumerate(torch.cat(parts, 2).flatten(1, 2)):
+            for name, weight in fold(self._block(ready, "blocks", block), modulation)._asdict().items():
+                folded[f"pair_blocks.{block}.{name}"] = weight
+        return folded
 
     def _place(self, weights: Weights, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         if self.config.positions == "sinusoidal":
             return self._positions.to(dtype), self._patch_positions.to(dtype)
-        height, width = self.config.layout
-        patch = self.config.pair_patch
-        table = weights["positions.row"][:height, None] + weights["positions.column"][None, :width]
-        coarse = table.view(height // patch, patch, width // patch, patch, -1).mean((1, 3))
-        return table.flatten(0, 1), coarse.flatten(0, 1)
+        (height, width), (tall, wide) = self.config.layout, self.config.padded_layout
+        table = weights["positions.row"][:tall, None] + weights["positions.column"][None, :wide]
+        return table[:height, :width].flatten(0, 1), self._coarse(table.flatten(0, 1))
+
+    def read(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tensor:
+        """Each demonstration on its own: latents, or the paper's pair encoding."""
+        config = self.config
+        if config.conditioning == "paper":
+            return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
+        tokens = self._pair_tokens(weights, inputs, outputs)
+        return cond.read_latents(weights, tokens, config.head_size).unflatten(0, tuple(inputs.shape[:2]))
 
     def encode_with(
         self,
@@ -182,23 +184,20 @@ class TransIR(Network):
         inputs: cond.Frames,
         outputs: cond.Frames,
         present: Bool[Tensor, "item frame"],
+        read: Float[Tensor, "item frame ..."],
     ) -> TransEncoded:
-        """Embed the query, read the demonstrations, and compute every block's modulation."""
+        """Embed the query and compute every block's modulation from what the demonstrations said."""
         config = self.config
         dtype = weights["positions"].dtype
         channels = cond.one_hot(query, config.values, dtype)
+        context = cond.encode_query(weights, query, config.values, config.layout)
         keys = values = None
         if config.conditioning == "paper":
             shown = cond.demonstration_channels(inputs, outputs, present, config.slots, config.values, dtype)
             channels = torch.cat([channels, shown], -1)
-            context = cond.paper_context(
-                weights, query, inputs, outputs, present, config.values, config.layout
-            )
+            context = context + cond.mean_over_frames(read, present)
         else:
-            latents = cond.read_latents(
-                weights, self._pair_tokens(weights, inputs, outputs), present, config.head_size
-            )
-            context = cond.encode_query(weights, query, config.values, config.layout)
+            latents = cond.average_latents(read, present)
             context = context + cond.latent_context(weights, latents)
             keys, values = self._latent_keys_values(weights, latents)
         cells = channels @ weights["table.query"] + weights["positions"]
@@ -213,19 +212,26 @@ class TransIR(Network):
         )
         return TransEncoded(cells, modulation, keys, values)
 
-    def _pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tokenised:
+    def _pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
         """Each pair's cells (or patches of cells), run once through the same blocks."""
         config = self.config
-        height, width = config.layout
-        patch = config.pair_patch
+        (height, width), (tall, wide), patch = config.layout, config.padded_layout, config.pair_patch
         pairs = cond.one_hot_pairs(inputs, outputs, config.values, weights["positions"].dtype).flatten(0, 1)
         if patch > 1:
-            tiles = pairs.view(-1, height // patch, patch, width // patch, patch, 2 * config.values)
+            planes = F.pad(pairs.unflatten(1, config.layout), (0, 0, 0, wide - width, 0, tall - height))
+            tiles = planes.view(-1, tall // patch, patch, wide // patch, patch, 2 * config.values)
             pairs = tiles.permute(0, 1, 3, 2, 4, 5).flatten(3).flatten(1, 2)
         tokens = pairs @ weights["embed.pair"] + weights["patch_positions"]
-        modulation = weights["pair_modulation"].unsqueeze(0)
         for block in range(config.blocks):
-            tokens = self._block(weights, block, tokens, modulation[:, block], None)
+            tokens = transformer_block(
+                tokens,
+                self._block(weights, "pair_blocks", block),
+                None,
+                None,
+                config.heads,
+                config.head_size**-0.5,
+                weights.get("patch_rotation"),
+            )
         return tokens
 
     def _latent_keys_values(
@@ -240,25 +246,9 @@ class TransIR(Network):
         keys, values = both.permute(3, 0, 1, 4, 2, 5).contiguous().unbind(0)
         return keys, values
 
-    def _block(
-        self,
-        weights: Weights,
-        block: int,
-        x: Hidden,
-        modulation: Float[Tensor, "#batch six channel"],
-        extra: tuple[Tensor, Tensor] | None,
-    ) -> Hidden:
-        return transformer_block(
-            x,
-            weights[f"blocks.{block}.qkv"],
-            weights[f"blocks.{block}.out"],
-            weights[f"blocks.{block}.up"],
-            weights[f"blocks.{block}.down"],
-            modulation,
-            extra,
-            self.config.heads,
-            self.config.head_size**-0.5,
-        )
+    def _block(self, weights: Weights, kind: str, block: int) -> Block:
+        found = {name: weights.get(f"{kind}.{block}.{name}") for name in Block._fields}
+        return Block(**found)  # type: ignore[arg-type]
 
     def embed(self, weights: Weights, x_t: Tokens, encoded: TransEncoded) -> Hidden:
         """$h = W [E(x_t) || E(c)] + PE$."""
@@ -271,7 +261,15 @@ class TransIR(Network):
             extra = None
             if encoded.keys is not None and encoded.values is not None:
                 extra = (encoded.keys[:, block], encoded.values[:, block])
-            state = self._block(weights, block, state, encoded.modulation[:, block], extra)
+            state = transformer_block(
+                state,
+                self._block(weights, "blocks", block),
+                encoded.modulation[:, block],
+                extra,
+                self.config.heads,
+                self.config.head_size**-0.5,
+                weights.get("rotation"),
+            )
         return state
 
     def readout(self, weights: Weights, state: Hidden) -> CellLogProbs:

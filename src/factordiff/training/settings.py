@@ -20,7 +20,8 @@ class Settings:
 
     `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
     `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
-    own orientation; the other seven symmetries share the rest. `patience` counts validation checks without a
+    own orientation; the other seven symmetries share the rest. `agreement` weighs the loss that asks two
+    demonstrations of an item to say the same. `patience` counts validation checks without a
     better loss (0: never stop early). `compile` and `graph` are how a step is computed, not what: `auto` compiles
     and records it on a GPU and does neither elsewhere.
     """
@@ -35,6 +36,7 @@ class Settings:
     frames: int = 3
     min_frames: int = 3
     identity_share: float = 1.0 / 8.0
+    agreement: float = 0.0
     tasks: int | None = None
 
     max_steps: int = 20_000
@@ -74,7 +76,16 @@ class Settings:
         ):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
-        for name in ("warmup", "decay_from", "patience", "lr", "lr_rest", "weight_decay", "save_seconds"):
+        for name in (
+            "warmup",
+            "decay_from",
+            "patience",
+            "lr",
+            "lr_rest",
+            "weight_decay",
+            "save_seconds",
+            "agreement",
+        ):
             if getattr(self, name) < 0:
                 raise InvalidInput(f"{name}: expected at least 0, got {getattr(self, name)!r}")
         if self.min_frames > self.frames:
@@ -133,10 +144,11 @@ PRESETS: dict[str, Settings] = {
         dtype="bfloat16",
         patience=30,
     ),
-    "fast": Settings(),
+    "fast": Settings(agreement=0.02, identity_share=0.6),
     # A smaller expert on eight tasks, for two laptop cores and a few minutes.
     "tiny": Settings(
         preset="tiny",
+        agreement=0.02,
         network={"width": 64, "context": 64, "encoder": 32, "cycles": [1, 1]},
         tasks=8,
         batch=48,

@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from factordiff.diffusion.objectives import diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
 from factordiff.experts.refinement import Network
+from factordiff.training.agreement import agreement_loss
 from factordiff.training.optimizer import Optimizer
 from factordiff.training.schedule import rate_factor
 from factordiff.training.settings import Settings
@@ -32,12 +33,15 @@ Draw = Callable[[Tensor], tuple[Tensor, ...]]
 class Loss(nn.Module):
     """The loss of a drawn batch: what is differentiated, compiled and distributed."""
 
-    def __init__(self, network: Network, objective_name: str, dtype: torch.dtype, share: float) -> None:
+    def __init__(
+        self, network: Network, settings: Settings, dtype: torch.dtype, rows: int, world: int
+    ) -> None:
         super().__init__()
         self.network = network
-        self.cell_loss = objective(objective_name)
+        self.cell_loss = objective(settings.objective)
+        self.agreement, self.batch = settings.agreement, settings.batch
         self.dtype = dtype
-        self.share = share
+        self.rows, self.world = rows, world
 
     def forward(
         self,
@@ -51,11 +55,17 @@ class Loss(nn.Module):
     ) -> Float[Tensor, ""]:
         """The rows' part of the global batch's loss, times the number of machines (which then average)."""
         weights = self.network.weights(self.dtype)
-        encoded = self.network.parts.encode_with(weights, query, inputs, outputs, present)
+        read = self.network.parts.read(weights, inputs, outputs)
+        encoded = self.network.parts.encode_with(weights, query, inputs, outputs, present, read)
         logits = self.network.logits(weights, x_t, encoded)
         # Revealed cells carry no loss, so SUBS is not needed here; its -inf would only endanger the gradient.
         log_probs = torch.log_softmax(logits, -1)
-        return diffusion_loss(self.cell_loss, log_probs, x_0, x_t, t) * self.share
+        loss = diffusion_loss(self.cell_loss, log_probs, x_0, x_t, t) * (self.rows / self.batch)
+        if self.agreement > 0.0:
+            loss = loss + self.agreement * agreement_loss(
+                self.network.codes(weights, read), present, self.batch
+            )
+        return loss * self.world
 
 
 class Step:
@@ -95,8 +105,7 @@ class Step:
         # Counter-based draws need 64-bit numbers, which mps lacks: there the batches are drawn on the CPU.
         self.items = torch.arange(first, last, device="cpu" if device.type == "mps" else device)
         self.world = world
-        share = world * len(self.items) / settings.batch
-        loss: nn.Module = Loss(network, settings.objective, dtype, share)
+        loss: nn.Module = Loss(network, settings, dtype, len(self.items), world)
         if world > 1:
             loss = DistributedDataParallel(loss)
         self.loss: Callable[..., Tensor] = loss

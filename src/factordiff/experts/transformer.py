@@ -1,0 +1,122 @@
+"""The transformer block, its rotary positions, and a constant modulation folded into its weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+Hidden = Float[Tensor, "batch token channel"]
+Modulation = Float[Tensor, "batch six channel"]
+Rotation = Float[Tensor, "2 token size"]  # cosines and signed sines
+
+FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
+
+
+class Block(NamedTuple):
+    """The weights of one block, heads padded and flattened; biases only where a modulation was folded in."""
+
+    qkv: Tensor
+    out: Tensor
+    up: Tensor
+    down: Tensor
+    qkv_bias: Tensor | None = None
+    up_bias: Tensor | None = None
+
+
+def transformer_block(
+    x: Hidden,
+    block: Block,
+    modulation: Modulation | None,
+    extra: tuple[Tensor, Tensor] | None,
+    heads: int,
+    scale: float,
+    rotation: Rotation | None = None,
+) -> Hidden:
+    r"""One adaLN-Zero block: attention, then the FFN, both modulated.
+
+    $h' = h + \alpha_1\,\mathrm{Attn}((1+\gamma_1)\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. The appendix
+    writes a bare $\gamma$; zero-initialised, that would start the block dead. `extra` are keys and values that
+    every cell sees beside the cells. Without a modulation the block's weights have it folded in.
+
+    Paper: Eq. (18)-(20).
+    """
+    width = (x.shape[-1],)
+    if modulation is None:
+        x = x + attend(F.layer_norm(x, width), block, extra, heads, scale, rotation)
+        return x + feed_forward(F.layer_norm(x, width), block)
+    gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
+    normed = F.layer_norm(x, width) * (1.0 + gamma_1) + beta_1
+    x = x + alpha_1 * attend(normed, block, extra, heads, scale, rotation)
+    normed = F.layer_norm(x, width) * (1.0 + gamma_2) + beta_2
+    return x + alpha_2 * feed_forward(normed, block)
+
+
+def attend(
+    normed: Hidden,
+    block: Block,
+    extra: tuple[Tensor, Tensor] | None,
+    heads: int,
+    scale: float,
+    rotation: Rotation | None,
+) -> Hidden:
+    """Multi-head attention over all tokens, and over the extra keys and values."""
+    projected = F.linear(normed, block.qkv, block.qkv_bias)
+    query, key, value = projected.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+    if rotation is not None:
+        query, key = rotate(query, rotation), rotate(key, rotation)
+    if extra is not None:
+        key, value = torch.cat([key, extra[0]], 2), torch.cat([value, extra[1]], 2)
+    attended = F.scaled_dot_product_attention(query, key, value, scale=scale)
+    return F.linear(attended.transpose(1, 2).flatten(2), block.out)
+
+
+def feed_forward(normed: Hidden, block: Block) -> Hidden:
+    """Two layers with GELU between."""
+    return F.linear(F.gelu(F.linear(normed, block.up, block.up_bias)), block.down)
+
+
+def fold(block: Block, modulation: Float[Tensor, "six channel"]) -> Block:
+    r"""The block whose plain form equals this one under a constant modulation.
+
+    $W((1+\gamma)\,n + \beta) = (W(1+\gamma))\,n + W\beta$, and a gate scales the rows of the matrix before it.
+    """
+    gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unbind(0)
+    return Block(
+        block.qkv * (1.0 + gamma_1),
+        block.out * alpha_1.unsqueeze(-1),
+        block.up * (1.0 + gamma_2),
+        block.down * alpha_2.unsqueeze(-1),
+        block.qkv @ beta_1,
+        block.up @ beta_2,
+    )
+
+
+def rotations(height: int, width: int, size: int, patch: int = 1) -> Rotation:
+    r"""Rotary positions of a grid of patches: half of a head's channel pairs turn with the row, half with the column.
+
+    A pair $(a, b)$ at position p becomes $(a\cos\omega p - b\sin\omega p,\; a\sin\omega p + b\cos\omega p)$, so that
+    attention sees the offset between two cells.
+    """
+    pairs = size // 4
+    exponent = torch.arange(pairs, dtype=torch.float64) / max(pairs - 1, 1)
+    omega = FASTEST * (SLOWEST / FASTEST) ** exponent
+    row, column = (
+        torch.arange(side // patch, dtype=torch.float64) * patch + (patch - 1) / 2 for side in (height, width)
+    )
+    row, column = torch.cartesian_prod(row, column).unbind(1)
+    angle = torch.cat([row[:, None] * omega, column[:, None] * omega], 1)
+    return torch.stack([torch.cat([angle.cos()] * 2, 1), torch.cat([-angle.sin(), angle.sin()], 1)]).float()
+
+
+def rotate(
+    x: Float[Tensor, "batch head token padded"], rotation: Rotation
+) -> Float[Tensor, "batch head token padded"]:
+    """Turn each pair of channels (i, i + half) by its token's angle; padding stays zero."""
+    size = rotation.shape[-1]
+    real = x[..., :size]
+    turned = real * rotation[0] + torch.roll(real, size // 2, -1) * rotation[1]
+    return torch.cat([turned, x[..., size:]], -1)
