@@ -119,7 +119,7 @@ def paper_slots(values: int, hidden: int, context: int) -> dict[str, Slot]:
 def encode_pairs(
     weights: Weights, inputs: Frames, outputs: Frames, values: int, layout: tuple[int, int]
 ) -> Float[Tensor, "item frame context"]:
-    """The paper's encoding of each pair, to be averaged and added to the query's. Paper: Eq. (16), (26)."""
+    """The paper's encoding of each pair, to be averaged and added to the query's. Paper: Eq. (26)."""
     pairs = one_hot_pairs(inputs, outputs, values, weights["pair.first"].dtype).flatten(0, 1)
     return encode_grid(weights, "pair", as_planes(pairs, layout)).unflatten(0, tuple(inputs.shape[:2]))
 

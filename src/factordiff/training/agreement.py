@@ -20,7 +20,7 @@ def agreement_loss(
     $-\log \frac{\exp(s\,a_i \cdot b_i)}{\sum_j \exp(s\,a_i \cdot b_j)}$ with unit vectors a and b, and the same with
     a and b exchanged, summed over the rows here and divided by `batch`. What a demonstration says is then what
     distinguishes its rule, and under which symmetry it is shown, from all others: reading it is learned at once
-    instead of from the few cells whose color depends on it. No label is used; items of the same rule are each
+    instead of from the few cells that depend on it. No label is used; items of the same rule are each
     other's false negatives, which costs little among a hundred rules. Items with one demonstration take no part.
     """
     if codes.shape[1] < 2:
