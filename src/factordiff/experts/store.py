@@ -19,6 +19,7 @@ from factordiff.experts.refinement import Network, NetworkConfig, config_as_json
 from factordiff.experts.trans_ir import TransIR, TransIRConfig
 
 CONFIG, MODEL = "config.json", "model.safetensors"
+SHIPPED = Path(__file__).parent.parent / "weights"
 TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
 
 BACKBONES: dict[str, tuple[type[Network], type[NetworkConfig]]] = {
@@ -113,10 +114,28 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     return config
 
 
+def shipped_experts() -> list[str]:
+    """The names of the experts that come with the package."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+
+
+def expert_folder(expert: str | Path) -> Path:
+    """The folder of an expert: one that is there, or that of a shipped expert's name."""
+    if Path(expert).is_dir():
+        return Path(expert)
+    if (SHIPPED / expert / CONFIG).is_file():
+        return SHIPPED / expert
+    shipped = ", ".join(shipped_experts()) or "none in this version"
+    raise Unavailable(
+        f"expert: {str(expert)!r} is neither a folder nor a shipped expert (shipped: {shipped})"
+    )
+
+
 def load_expert(
-    folder: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    expert: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> Network:
-    """The frozen expert of a folder, which is all that is needed."""
+    """The frozen expert of a folder, or a shipped expert by its name; nothing else is needed."""
+    folder = expert_folder(expert)
     config = read_config(folder)
     network = build(config["backbone"], config["network"])
     load_weights(network, folder)
