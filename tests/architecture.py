@@ -25,6 +25,7 @@ LAYERS = {
     "arc": 7,
     "evaluation": 8,
     "experiments": 9,
+    "solving": 9,
     "cli": 10,
     "web": 10,
     "__main__": 11,

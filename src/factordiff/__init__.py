@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from factordiff.experts.condition import Condition as Condition
     from factordiff.experts.expert import Expert as Expert
     from factordiff.experts.expert import substitute as substitute
+    from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel
+    from factordiff.experts.store import load_expert as load_expert
+    from factordiff.experts.store import shipped_experts as shipped_experts
     from factordiff.experts.tabular import TabularExpert as TabularExpert
     from factordiff.sampling.law import Law as Law
     from factordiff.sampling.law import exact_law as exact_law
@@ -51,6 +54,10 @@ if TYPE_CHECKING:
     from factordiff.sampling.sampler import Samples as Samples
     from factordiff.sampling.sampler import sample as sample
     from factordiff.sampling.trace import Trace as Trace
+    from factordiff.solving.answer import Answer as Answer
+    from factordiff.solving.solver import solve as solve
+    from factordiff.solving.team import Team as Team
+    from factordiff.solving.team import compose as compose
     from factordiff.vocabulary import Vocabulary as Vocabulary
 
 _HOMES = {
@@ -75,11 +82,16 @@ _HOMES = {
     "errors": ("FactorDiffError", "InvalidInput"),
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
+    "experts.masked_lm": ("MaskedLanguageModel",),
+    "experts.store": ("load_expert", "shipped_experts"),
     "experts.tabular": ("TabularExpert",),
     "sampling.law": ("Law", "exact_law", "total_variation"),
     "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
     "sampling.sampler": ("Samples", "sample"),
     "sampling.trace": ("Trace",),
+    "solving.answer": ("Answer",),
+    "solving.solver": ("solve",),
+    "solving.team": ("Team", "compose"),
     "vocabulary": ("Vocabulary",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

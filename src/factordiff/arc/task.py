@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factordiff.arc.grid import Grid, fits, parse_grid, to_rows
+from factordiff.arc.svg import row_svg
 from factordiff.errors import DataError
 
 
@@ -25,6 +26,10 @@ class Pair:
         if self.output is not None:
             yield self.output
 
+    def __repr__(self) -> str:
+        sizes = [f"{grid.shape[0]}x{grid.shape[1]}" for grid in self.grids()]
+        return f"Pair({' -> '.join(sizes if len(sizes) == 2 else [*sizes, '?'])})"
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -37,6 +42,19 @@ class Task:
     def fits(self) -> bool:
         """Whether every grid fits the 10x10 canvas."""
         return all(fits(grid) for pair in self.demonstrations + self.tests for grid in pair.grids())
+
+    def __repr__(self) -> str:
+        return f"Task({self.id}: {len(self.demonstrations)} demonstrations, {len(self.tests)} tests)"
+
+    def _repr_svg_(self) -> str:
+        """The task as a notebook shows it: each input beside its output."""
+        panels = []
+        for title, pairs in (("shown", self.demonstrations), ("asked", self.tests)):
+            for number, pair in enumerate(pairs):
+                panels += [
+                    (f"{title} {number}" if side == 0 else "", grid) for side, grid in enumerate(pair.grids())
+                ]
+        return row_svg(panels, cell=10)
 
 
 def parse_task(content: object, task_id: str, where: str) -> Task:

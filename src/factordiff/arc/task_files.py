@@ -118,17 +118,22 @@ def write_submission(answers: Mapping[str, Sequence[Sequence[Grid]]], file: Path
 def read_json(file: Path) -> Any:
     """The JSON value in a file; whatever is wrong with it becomes a `DataError` that names the file."""
     try:
-        return json.loads(
-            file.read_bytes().decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant
-        )
+        data = file.read_bytes()
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror})") from None
+    return parse_json(data, str(file))
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """The JSON value that these bytes spell; whatever is wrong becomes a `DataError` that names the place."""
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
-        raise DataError(f"{file}: expected UTF-8 text, byte {error.start} is not") from None
+        raise DataError(f"{where}: expected UTF-8 text, byte {error.start} is not") from None
     except RecursionError:
-        raise DataError(f"{file}: nested far too deeply for a task") from None
+        raise DataError(f"{where}: nested far too deeply for a task") from None
     except ValueError as error:
-        raise DataError(f"{file}: not valid JSON ({error}); is the file complete?") from None
+        raise DataError(f"{where}: not valid JSON ({error}); is the file complete?") from None
 
 
 def write_json(content: object, file: Path) -> None:

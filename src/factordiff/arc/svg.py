@@ -1,0 +1,116 @@
+"""Grids and routing maps as SVG text: what a notebook shows in place of numbers.
+
+Pure strings with the size written on them, no style sheet and no script, so they look the same wherever they are put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from jaxtyping import Int
+
+from factordiff.arc.grid import Grid
+
+# ARC's colors, those of drawing.PALETTE; written out, so that the first grid does not wait for an image library.
+COLORS = (
+    "#000000", "#0074d9", "#ff4136", "#2ecc40", "#ffdc00", "#aaaaaa", "#f012be", "#ff851b", "#7fdbff", "#870c25",
+)  # fmt: skip
+EXPERT_COLORS = (
+    "#2f7fd1",
+    "#e8833a",
+    "#3fae49",
+    "#9b5fc0",
+    "#c9a227",
+    "#7a7a7a",
+)  # in the order of the experts
+HIDDEN = "#e4e4e4"  # a masked cell, or one that nobody decided
+LINE = "#555555"
+INK = "#808080"  # reads on light and on dark pages
+CELL, GAP, TITLE = 16, 16, 18
+
+Labels = Int[np.ndarray, "row column"]
+
+
+class Svg(str):
+    """SVG text that a notebook draws."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"Svg({len(self)} characters)"
+
+
+def expert_color(index: int) -> str:
+    """The color that stands for an expert in every map."""
+    return EXPERT_COLORS[index % len(EXPERT_COLORS)]
+
+
+def grid_svg(grid: Grid, cell: int = CELL) -> Svg:
+    """One grid in ARC's colors.
+
+    >>> grid_svg(np.array([[0, 3]], dtype=np.uint8)).count("<rect")
+    3
+    """
+    return _document([("", _cells(grid, COLORS, cell), *_size(grid, cell))])
+
+
+def routing_svg(labels: Labels, experts: Sequence[str], cell: int = CELL) -> Svg:
+    """Who decided each cell, with a legend; -1 is a cell that nobody decided (it was given)."""
+    height, width = labels.shape
+    colors = [expert_color(index) for index in range(len(experts))]
+    legend, top = [], height * cell + GAP
+    for index, name in enumerate(experts):
+        share = int((labels == index).sum())
+        legend.append(
+            f'<rect x="0" y="{top}" width="10" height="10" fill="{colors[index]}"/>'
+            f'<text x="16" y="{top + 9}" font-size="11" font-family="sans-serif" fill="{INK}">'
+            f"{escape(name)}: {share}</text>"
+        )
+        top += 16
+    longest = max(map(len, experts), default=0)
+    body = _cells(labels, colors, cell) + "".join(legend)
+    return _document([("", body, max(width * cell, 16 + 7 * (longest + 6)), top)])
+
+
+def row_svg(panels: Sequence[tuple[str, Grid]], cell: int = CELL) -> Svg:
+    """Titled grids side by side."""
+    return _document([(title, _cells(grid, COLORS, cell), *_size(grid, cell)) for title, grid in panels])
+
+
+def _size(grid: np.ndarray, cell: int) -> tuple[int, int]:
+    return grid.shape[1] * cell, grid.shape[0] * cell
+
+
+def _cells(labels: np.ndarray, colors: Sequence[str], cell: int) -> str:
+    """A rectangle per cell, and one around them all."""
+    height, width = labels.shape
+    squares = [
+        f'<rect x="{column * cell}" y="{row * cell}" width="{cell}" height="{cell}" '
+        f'fill="{colors[label] if 0 <= label < len(colors) else HIDDEN}" stroke="{LINE}" stroke-width="0.5"/>'
+        for row, line in enumerate(labels.tolist())
+        for column, label in enumerate(line)
+    ]
+    frame = f'<rect width="{width * cell}" height="{height * cell}" fill="none" stroke="{LINE}"/>'
+    return "".join(squares) + frame
+
+
+def _document(panels: Sequence[tuple[str, str, int, int]]) -> Svg:
+    """Panels of (title, body, width, height) in a row."""
+    titled = any(title for title, _, _, _ in panels)
+    top = TITLE if titled else 1
+    parts, left = [], 1
+    for title, body, width, _ in panels:
+        if title:
+            parts.append(
+                f'<text x="{left}" y="12" font-size="12" font-family="sans-serif" fill="{INK}">{escape(title)}</text>'
+            )
+        parts.append(f'<g transform="translate({left},{top})">{body}</g>')
+        left += max(width, 7 * len(title)) + GAP
+    width, height = left - GAP + 1, top + max((panel[3] for panel in panels), default=0) + 1
+    return Svg(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
+    )

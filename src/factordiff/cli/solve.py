@@ -1,0 +1,85 @@
+"""`factordiff solve`: ARC tasks in, two attempts per test out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from factordiff.cli.app import app
+from factordiff.errors import InvalidInput
+
+SOME_REFUSED = 3
+
+
+@app.command()
+def solve(
+    source: Annotated[
+        str, typer.Argument(metavar="TASK", help="A task file, a folder, a challenges file, or - for stdin.")
+    ],
+    experts: Annotated[
+        str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
+    ] = "trans-full,conv-full",
+    method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
+    temperature: Annotated[
+        str, typer.Option(metavar="NAME=T,...", help="Routing temperatures, by name: conv-full=0.25")
+    ] = "",
+    factors: Annotated[
+        str, typer.Option(help="pixel, row, column, block:2x2, component or whole.")
+    ] = "pixel",
+    fast: Annotated[
+        bool, typer.Option("--fast/--exact", help="Reveal sure cells together, or one cell per pass.")
+    ] = True,
+    picture: Annotated[Path | None, typer.Option(help="Draw all answers into this PNG.")] = None,
+    animate: Annotated[Path | None, typer.Option(help="Show how they filled, as a GIF.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write every step as JSON.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say who decided each cell, and why.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write an ARC Prize submission (JSON).")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
+) -> None:
+    """Answer ARC tasks with a team of experts.
+
+    Example: factordiff solve task.json --explain --picture answer.png
+
+    Exit code 0: every task was answered. 3: some task was refused (too large for the 10x10 canvas, malformed), the
+    others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
+    """
+    from factordiff.cli.solve_display import Outputs, answer_all
+    from factordiff.solving.sources import STANDARD_INPUT, read_source
+    from factordiff.solving.team import compose
+    from factordiff.training.machines import choose_device
+
+    outputs = Outputs(picture, animate, trace, out, explain)
+    outputs.check()
+    names = [name.strip() for name in experts.split(",") if name.strip()]
+    tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
+    team = compose(
+        names,
+        method,
+        temperatures=read_temperatures(temperature),
+        factors=factors,
+        reveal="fast" if fast else "exact",
+        device=choose_device(device),
+    )
+    refused = answer_all(team, tasks, seed, outputs)
+    if refused:
+        raise typer.Exit(SOME_REFUSED)
+
+
+def read_temperatures(text: str) -> dict[str, float] | list[float] | None:
+    """Routing temperatures as they are typed: `a=1,b=0.25` by name, or `1,0.25` in order."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        return None
+    named = [part.rpartition("=") for part in parts]
+    try:
+        if all(sign for _, sign, _ in named):
+            return {name.strip(): float(number) for name, _, number in named}
+        return [float(part) for part in parts]
+    except ValueError:
+        raise InvalidInput(
+            f"--temperature: expected NAME=NUMBER for some experts, or a number for each, got {text!r}"
+        ) from None

@@ -1,0 +1,220 @@
+"""What `factordiff solve` shows and writes once its arguments are read."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from factordiff.arc.svg import COLORS, HIDDEN, expert_color
+from factordiff.arc.task import Task
+from factordiff.arc.task_files import write_json
+from factordiff.errors import InvalidInput
+from factordiff.solving.answer import Answer, Refusal, TaskAnswers
+from factordiff.solving.explanation import Explanation
+from factordiff.solving.pictures import animation, check_ending, picture, save_animation, save_picture
+from factordiff.solving.solver import check_task
+from factordiff.solving.story import NOBODY
+from factordiff.solving.team import Team
+
+TRACE_VERSION = 1
+PLAIN_WIDTH = 120
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is wanted besides the terminal."""
+
+    picture: Path | None = None
+    animate: Path | None = None
+    trace: Path | None = None
+    out: Path | None = None
+    explain: bool = False
+
+    def check(self) -> None:
+        """Refuse bad file names before any work is done."""
+        if self.picture is not None:
+            check_ending("--picture", self.picture, (".png",))
+        if self.animate is not None:
+            check_ending("--animate", self.animate, (".gif",))
+
+    def write(self, solved: Sequence[TaskAnswers]) -> list[Path]:
+        """Write every file that was asked for; returns their names."""
+        answers = [answer for task in solved for answer in task]
+        if self.picture is not None and answers:
+            save_picture(picture(answers), self.picture)
+        if self.animate is not None and answers:
+            save_animation([frame for answer in answers for frame in animation(answer)], self.animate)
+        if self.trace is not None:
+            write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
+        if self.out is not None:
+            write_json({task.task: task.submission() for task in solved}, self.out)
+        pictured = [self.picture, self.animate] if answers else []
+        return [file for file in (*pictured, self.trace, self.out) if file is not None]
+
+
+def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: Outputs) -> int:
+    """Answer every task that can be answered, show and write the answers; returns how many were refused."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PLAIN_WIDTH)
+    complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    solved: list[TaskAnswers] = []
+    refusals = 0
+    begun = time.perf_counter()
+    for number, task in enumerate(tasks):
+        refusal = refused(task)
+        if refusal is not None:
+            refusals += 1
+            complaints.print(f"refused: {refusal.reason}")
+            continue
+        assert isinstance(task, Task)
+        with console.status(f"{task.id} ({number + 1} of {len(tasks)})"):
+            solved.append(team.solve(task, seed=seed))
+        for answer in solved[-1]:
+            show(console, answer)
+            if outputs.explain:
+                _show_explanation(console, answer, complaints)
+    files = outputs.write(solved)
+    _summarise(console, team, solved, refusals, time.perf_counter() - begun, files)
+    return refusals
+
+
+def refused(task: Task | Refusal) -> Refusal | None:
+    """Why a task cannot be answered, if it cannot."""
+    if isinstance(task, Refusal):
+        return task
+    try:
+        check_task(task)
+    except InvalidInput as error:
+        return Refusal(task.id, str(error))
+    return None
+
+
+def show(console: Console, answer: Answer) -> None:
+    """One answer: input, attempts, who decided, and the truth where it is known."""
+    colored = console.color_system is not None and not console.no_color
+    panels = [("input", _cells(answer.query, colored)), ("attempt 1", _cells(answer.grid, colored))]
+    if answer.routing is not None:
+        panels.append(("decided by", _speakers(answer.routing.labels, colored)))
+    panels.append(("attempt 2", _cells(answer.alternative, colored)))
+    if answer.truth is not None:
+        panels.append(("truth", _cells(answer.truth, colored)))
+    verdict = {None: "", True: "  [green]right[/]", False: "  [red]wrong[/]"}[answer.right]
+    console.print(f"\n[bold]{answer.task}[/], test {answer.number}{verdict}")
+    table = Table.grid(padding=(0, 3))
+    table.add_row(*(Text(title, style="dim") for title, _ in panels))
+    table.add_row(*(drawing for _, drawing in panels))
+    console.print(table)
+    if answer.routing is not None:
+        legend = Text()
+        for index, (name, count) in enumerate(answer.routing.shares().items()):
+            legend.append(
+                "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
+            )
+            legend.append(f" {name}: {count} cells   ")
+        console.print(legend)
+    console.print(f"{answer.executed_passes} passes, the experts alone included", style="dim")
+
+
+def _cells(grid: np.ndarray, colored: bool) -> Text:
+    return _drawn(grid, lambda value: COLORS[value], str, colored)
+
+
+def _speakers(labels: np.ndarray, colored: bool) -> Text:
+    return _drawn(
+        labels,
+        lambda label: HIDDEN if label == NOBODY else expert_color(label),
+        lambda label: "." if label == NOBODY else LETTERS[label],
+        colored,
+    )
+
+
+def _drawn(
+    labels: np.ndarray, color_of: Callable[[int], str], letter_of: Callable[[int], str], colored: bool
+) -> Text:
+    """Two columns of the terminal per cell: a color, or a letter where there are none."""
+    text = Text(no_wrap=True)
+    for number, row in enumerate(labels.tolist()):
+        text.append("\n" if number else "")
+        for label in row:
+            text.append(
+                "  " if colored else f"{letter_of(label)} ", Style(bgcolor=color_of(label)) if colored else ""
+            )
+    return text
+
+
+def _show_explanation(console: Console, answer: Answer, complaints: Console) -> None:
+    try:
+        explanation = answer.explain()
+    except InvalidInput as error:
+        complaints.print(str(error))
+        return
+    console.print(explanation_table(explanation))
+    disputed = len(explanation.disputed())
+    console.print(f"{len(explanation)} cells, {disputed} of them disputed (*)", style="dim")
+
+
+def explanation_table(explanation: Explanation) -> Table:
+    """Every decision in order: cell, color, who decided, and each expert's color, chance and margin."""
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("step", "row", "column", "color"):
+        table.add_column(heading, justify="right")
+    table.add_column("decided by", no_wrap=True)
+    for name in explanation.experts:
+        table.add_column(f"{name} said", no_wrap=True)
+    for decision in explanation:
+        table.add_row(
+            str(decision.step),
+            str(decision.row),
+            str(decision.column),
+            f"{decision.color}{'*' if decision.disputed else ''}",
+            decision.decided_by or "all",
+            *(f"{one.color} ({one.chance:.2f}), margin {one.margin:.4f}" for one in decision.opinions),
+        )
+    return table
+
+
+def _traces(solved: Sequence[TaskAnswers]) -> dict[str, list[dict[str, object]]]:
+    return {
+        task.task: [
+            {
+                "test": answer.number,
+                "experts": list(answer.team.names),
+                "method": answer.team.method,
+                "shape": list(answer.shape),
+                "trace": None if answer.trace is None else json.loads(answer.trace.to_json()),
+            }
+            for answer in task
+        ]
+        for task in solved
+    }
+
+
+def _summarise(
+    console: Console,
+    team: Team,
+    solved: Sequence[TaskAnswers],
+    refusals: int,
+    seconds: float,
+    files: list[Path],
+) -> None:
+    judged = [task.right for task in solved if task.right is not None]
+    parts = [f"{len(solved)} answered"]
+    if judged:
+        parts.append(f"{sum(judged)} of {len(judged)} with known answers right")
+    if refusals:
+        parts.append(f"{refusals} refused")
+    names = " + ".join(team.names)
+    console.print(f"\n{', '.join(parts)}; {names}, {team.method}, {seconds:.1f} s", markup=False)
+    for file in files:
+        console.print(f"wrote {file}", markup=False)

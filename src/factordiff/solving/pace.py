@@ -1,0 +1,25 @@
+"""How fast a team decodes, by name: `exact` is the paper's order, `fast` reveals what is certain together."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.reveal import ByConfidence, RevealRule
+
+Pace = Literal["fast", "exact"]
+FAST_STEPS = 16
+
+
+def reveal_rule(pace: Pace | RevealRule) -> RevealRule:
+    """The reveal rule of that name; a rule stands for itself.
+
+    `exact` is one cell per pass in the surest order (128 steps on a canvas of 100 cells); `fast` takes several.
+    """
+    if isinstance(pace, RevealRule):
+        return pace
+    if pace == "exact":
+        return ByConfidence(128)
+    if pace == "fast":
+        return ByConfidence(FAST_STEPS)
+    raise InvalidInput(f"reveal: expected 'fast', 'exact' or a reveal rule, got {pace!r}")

@@ -1,0 +1,56 @@
+"""Where tasks come from: a file, a folder, a challenges file, standard input. One bad task does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from factordiff.arc.task import Task, parse_task
+from factordiff.arc.task_files import parse_json, read_json
+from factordiff.errors import DataError
+from factordiff.solving.answer import Refusal
+
+STANDARD_INPUT = "-"
+
+
+def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal]:
+    """All tasks of a source in order, those that cannot be read as refusals; a source without any is an error."""
+    if source == STANDARD_INPUT:
+        return list(_tasks(parse_json(standard_input, "standard input"), "stdin", "standard input"))
+    path = Path(source)
+    if not path.is_dir():
+        return list(_tasks(read_json(path), path.stem, str(path)))
+    files = sorted(path.rglob("*.json"))
+    if not files:
+        raise DataError(f"{path}: expected a folder of task files, it has no .json file")
+    found: list[Task | Refusal] = []
+    seen: dict[str, Path] = {}
+    for file in files:
+        for one in _tasks_of_file(file):
+            name = one.id if isinstance(one, Task) else one.task
+            if name in seen:
+                one = Refusal(name, f"{file}: task {name} also comes from {seen[name]}; ids must be unique")
+            seen.setdefault(name, file)
+            found.append(one)
+    return found
+
+
+def _tasks_of_file(file: Path) -> Iterator[Task | Refusal]:
+    try:
+        yield from _tasks(read_json(file), file.stem, str(file))
+    except DataError as error:
+        yield Refusal(file.stem, str(error))
+
+
+def _tasks(content: Any, name: str, where: str) -> Iterator[Task | Refusal]:
+    if not isinstance(content, dict) or not content:
+        raise DataError(
+            f"{where}: expected a task (an object with 'train' and 'test') or an object that maps ids to tasks"
+        )
+    single = bool(content.keys() & {"train", "test"})
+    for task_id, task in ({name: content} if single else content).items():
+        try:
+            yield parse_task(task, task_id, where)
+        except DataError as error:
+            yield Refusal(task_id, str(error))
