@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Int
 from torch import Tensor
@@ -11,6 +11,7 @@ from factordiff.experts.condition import Condition
 from factordiff.types import Tokens
 
 
+@runtime_checkable
 class Source(Protocol):
     """Training batches as a pure function of (seed, step, item), and a fixed validation set.
 

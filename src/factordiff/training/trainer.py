@@ -54,6 +54,7 @@ class Trainer:
         self.progress = Progress()
         self.best: torch.Tensor | None = None
         self.stopped_by = ""
+        self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
         network = build(settings.backbone, settings.network, settings.seed)
         if init_from is not None:
             load_weights(network, init_from)
@@ -170,7 +171,8 @@ class Trainer:
                 self._check()
                 slowest_check = max(slowest_check, time.monotonic() - check_began)
                 last_log += time.monotonic() - check_began
-            self._maybe_stop(deadline - reserve - 2.0 * slowest_check, signalled)
+            if self.done < settings.max_steps:
+                self._maybe_stop(deadline - reserve - 2.0 * slowest_check, signalled)
             now = time.monotonic()
             if (at_log or at_check) and self.out is not None and now - last_save >= settings.save_seconds:
                 self.progress.seconds = start_seconds + now - began
@@ -220,7 +222,8 @@ class Trainer:
         return event
 
     def _save(self) -> None:
-        if self.out is None or not self.machines.writes:
+        now = (self.done, self.progress.last_check)
+        if self.out is None or not self.machines.writes or now == self._saved:
             return
         run = {
             "identity": self._identity(),
@@ -230,6 +233,7 @@ class Trainer:
         saved = checkpoint.Checkpoint(self.step.state(), run, self.best)
         checkpoint.save(self.out, self.done, saved, self.progress.best_step)
         self.export(self.out / WEIGHTS)
+        self._saved = now
 
     def export(self, folder: Path) -> None:
         """Write the averaged weights (the best ones, if stopping early) as an expert's folder."""

@@ -1,0 +1,36 @@
+"""Any number of machines trains the same expert."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from factordiff.experts.store import load_expert
+from factordiff.training.log import read_log
+
+
+def launch(out: Path, world: int, stop: int = 0) -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world)]
+    command += ["-m", "tests.training.distributed_run", str(out), str(stop)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_world_sizes_agree(tmp_path: Path) -> None:
+    """The batch of ten divides unevenly among four; Newton-Schulz runs in float32."""
+    vectors = {}
+    for world in (1, 2, 4):
+        if world == 2:  # stopped and continued half-way, besides
+            launch(tmp_path / str(world), world, stop=40)
+        launch(tmp_path / str(world), world)
+        vectors[world] = load_expert(tmp_path / str(world) / f"weights-{world}").vector
+        events = read_log(tmp_path / str(world) / "run" / "log.jsonl")
+        logged = [event["step"] for event in events if event["event"] == "log"]
+        assert logged == [20, 40, 60, 80, 100]  # one process writes
+    for world in (2, 4):
+        difference = (vectors[world] - vectors[1]).norm() / vectors[1].norm()
+        assert 0.0 <= float(difference) < 1e-4
+    assert not torch.equal(vectors[1], torch.zeros_like(vectors[1]))

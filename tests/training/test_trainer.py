@@ -1,0 +1,193 @@
+"""The trainer: stops anywhere, goes on as if nothing had happened, and says clearly what it cannot do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from factordiff.errors import CheckpointError, Unavailable
+from factordiff.experts.store import load_expert, read_config
+from factordiff.training.checkpoint import latest
+from factordiff.training.log import read_log
+from factordiff.training.machines import Machines, choose_device
+from factordiff.training.step import BAD_IN_A_ROW
+from tests.training.runs import StopAt, digest, trainer
+from tests.training.synthetic import Flips
+
+
+@pytest.mark.parametrize("backbone", ["trans-ir", "conv-ir"])
+@pytest.mark.parametrize("stops", [[5], [1, 2, 7]])
+def test_a_stopped_and_resumed_run_is_the_run(backbone: str, stops: list[int], tmp_path: Path) -> None:
+    network = {"pair_width": 16} if backbone == "conv-ir" else {}
+    fields = {"backbone": backbone, "network": {**trainer().settings.network, **network}, "patience": 30}
+    straight = trainer(**fields)
+    straight.run()
+    for step in stops:
+        part = trainer(tmp_path, resume=True, observers=(StopAt(step),), **fields)
+        assert part.run()["stopped_by"] == "SIGTERM"
+        assert part.done == step
+    last = trainer(tmp_path, resume=True, **fields)
+    assert last.done == stops[-1]
+    assert last.run()["stopped_by"] == "the last step"
+    assert digest(last) == digest(straight)
+    assert vars(last.progress) | {"seconds": 0} == vars(straight.progress) | {"seconds": 0}
+    steps = [event["step"] for event in read_log(tmp_path / "log.jsonl") if event["event"] == "log"]
+    assert steps == list(range(1, 13))
+
+
+def test_a_time_limit_stops_in_time_and_loses_nothing(tmp_path: Path) -> None:
+    straight = trainer(max_steps=4)
+    straight.run()
+    parts = 0
+    while True:
+        part = trainer(tmp_path, resume=True, max_steps=4)
+        if part.run(max_minutes=1e-5)["stopped_by"] == "the last step":
+            break
+        parts += 1
+        assert parts < 5
+    assert parts == 3
+    assert digest(part) == digest(straight)
+
+
+def test_the_folder(tmp_path: Path) -> None:
+    run = trainer(tmp_path)
+    summary = run.run()
+    names = {path.name.split("-")[0] for path in tmp_path.iterdir()}
+    assert names == {"checkpoint", "log.jsonl", "curves.png", "weights"}
+    assert len(list(tmp_path.glob("checkpoint-*"))) == 2
+    expert = load_expert(tmp_path / "weights")
+    assert torch.equal(expert.vector, run.step.ema)
+    about = read_config(tmp_path / "weights")["about"]
+    assert (about["objective"], about["step"], about["data"]) == ("full", 12, Flips(side=3).digest)
+    events = read_log(tmp_path / "log.jsonl")
+    assert [e["step"] for e in events if e["event"] == "check"] == [5, 10, 12]
+    assert events[-1] == json.loads(json.dumps(summary))
+    assert {"loss", "pixel", "exact", "decoded_exact", "occupancy"} <= summary.keys()
+    assert (tmp_path / "curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_an_earlier_run_is_not_overwritten(tmp_path: Path) -> None:
+    trainer(tmp_path, max_steps=2).run()
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
+        trainer(tmp_path)
+
+
+def test_another_configuration_or_data_set_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    trainer(tmp_path, max_steps=2).run()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")}
+    for changes, said in (
+        ({"lr": 1e-3}, "the checkpoint has lr = 0.005, this run 0.001"),
+        ({"objective": "color"}, "objective = 'full', this run 'color'"),
+        ({"seed": 3}, "seed = 0, this run 3"),
+        ({"source": Flips(side=3, values=5)}, "data = 'flips-3-10-2', this run 'flips-3-5-2'"),
+        ({"network": {**trainer().settings.network, "conditioning": "paper"}}, "network"),
+    ):
+        with pytest.raises(CheckpointError, match=said):
+            trainer(tmp_path, resume=True, **changes)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")} == before
+    longer = trainer(tmp_path, resume=True, max_steps=4)  # how long to train is not who is trained
+    assert longer.run()["step"] == 4
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path) -> None:
+    straight = trainer()
+    straight.run()
+    trainer(tmp_path, max_steps=12, observers=(StopAt(8),)).run()
+    newest = sorted(tmp_path.glob("checkpoint-*"))[-1]
+    newest.write_bytes(newest.read_bytes()[:-100])
+    told: list[dict[str, Any]] = []
+    resumed = trainer(tmp_path, resume=True, observers=(told.append,))
+    assert resumed.done == 7
+    assert "the file is damaged" in told[0]["note"]
+    resumed.run()
+    assert digest(resumed) == digest(straight)
+
+
+def poison(run: Any, bad: set[int]) -> None:
+    """Make the loss not a number at these steps."""
+    plain = run.step.loss
+
+    def loss(*batch: torch.Tensor) -> torch.Tensor:
+        step = int(run.step.counters["step"])
+        return plain(*batch) * (float("nan") if step in bad else 1.0)
+
+    run.step.loss = loss
+
+
+def test_non_finite_steps_are_skipped_and_counted() -> None:
+    run = trainer()
+    poison(run, {0, 4, 5})
+    summary = run.run()
+    assert summary["skipped"] == 3
+    assert int(run.step.counters["updates"]) == 9
+    assert summary["step"] == 12
+    assert all(torch.isfinite(tensor.double()).all() for tensor in run.step.state().values())
+
+
+def test_ten_in_a_row_end_the_run_with_a_usable_checkpoint(tmp_path: Path) -> None:
+    run = trainer(tmp_path, max_steps=40)
+    poison(run, set(range(7, 40)))
+    before: dict[int, torch.Tensor] = {}
+    run.observers = (*run.observers, lambda event: before.update({event["step"]: run.step.ema.clone()}))
+    summary = run.run()
+    assert summary["stopped_by"] == "10 non-finite losses or gradients in a row"
+    assert summary["step"] == 7 + BAD_IN_A_ROW
+    assert summary["skipped"] == BAD_IN_A_ROW
+    assert torch.equal(load_expert(tmp_path / "weights").vector, before[7])
+    healed = trainer(tmp_path, resume=True, max_steps=40)
+    assert healed.run()["stopped_by"] == "the last step"
+    assert int(healed.step.counters["updates"]) == 30
+
+
+def test_early_stopping_exports_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = {5: 1.0, 10: 0.5, 15: 0.6, 20: 0.7, 25: 0.1}
+    run = trainer(tmp_path, max_steps=60, patience=2)
+    seen: dict[int, torch.Tensor] = {}
+
+    def scripted(loss: float) -> float:
+        seen[run.done] = run.step.ema.clone()
+        return losses[run.done]
+
+    monkeypatch.setattr(Machines, "from_first", lambda self, loss: scripted(loss))
+    summary = run.run()
+    assert summary["step"] == 20
+    assert summary["stopped_by"] == "no better validation loss in 2 checks"
+    assert torch.equal(load_expert(tmp_path / "weights").vector, seen[10])
+    assert read_config(tmp_path / "weights")["about"]["step"] == 10
+    found = latest(tmp_path)
+    assert found is not None
+    assert torch.equal(found[0].best, seen[10])  # type: ignore[arg-type]
+
+
+def test_weights_to_start_from(tmp_path: Path) -> None:
+    first = trainer(tmp_path / "a", max_steps=3)
+    first.run()
+    second = trainer(tmp_path / "b", init_from=tmp_path / "a" / "weights")
+    assert torch.equal(second.step.network.vector, first.step.ema)
+    assert torch.equal(second.step.ema, first.step.ema)
+    with pytest.raises(CheckpointError):
+        trainer(tmp_path / "c", init_from=tmp_path)
+
+
+def test_devices() -> None:
+    assert choose_device("cpu").type == "cpu"
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+    with pytest.raises(Unavailable, match="expected one of auto, cpu, cuda, mps, got 'tpu'"):
+        choose_device("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(Unavailable, match="cuda was asked for, but this machine has none"):
+            choose_device("cuda")
+        with pytest.raises(Unavailable, match="recording a step needs one GPU"):
+            trainer(graph="on")
+
+
+def test_a_checkpoint_of_the_real_experts_is_small(tmp_path: Path) -> None:
+    for backbone in ("trans-ir", "conv-ir"):
+        run = trainer(tmp_path / backbone, backbone=backbone, network={})
+        run._save()
+        (path,) = (tmp_path / backbone).glob("checkpoint-*")
+        assert path.stat().st_size <= 16_000_000
