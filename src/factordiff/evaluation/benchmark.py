@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.arc.scoring import grid_right
+from factordiff.arc.shapes import answer_grid
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.methods import Method, answer
+from factordiff.evaluation.methods import Method, answer, drawn_by_weight
 from factordiff.evaluation.specialists import (
     Asked,
     ColorQuestion,
@@ -36,6 +40,10 @@ class Record:
     wrong: tuple[int, ...]  # the cells that differ from the truth
     nominal: int
     executed: int
+    seed: int = 0
+    drawn: tuple[int, ...] | None = None  # particle methods: `wrong` of the particle drawn by weight
+    grid: bool | None = None  # published tasks: right once cut to the inferred shape
+    drawn_grid: bool | None = None  # and the particle drawn by weight
 
     @property
     def exact(self) -> bool:
@@ -72,16 +80,59 @@ def evaluate(
     """Answer every query and compare; batches only divide the work, random numbers belong to the query."""
     if batch < 1:
         raise InvalidInput(f"batch: expected at least 1, got {batch}")
-    device = queries.queries.device
-    tasks, numbers, truths = queries.task_ids, queries.numbers.tolist(), queries.x_0
     for first in range(0, len(queries), batch):
-        index = torch.arange(first, min(first + batch, len(queries)), device=device)
-        asked, condition, x_t, x_0 = pose(question, experts, queries.condition(index), truths[index])
-        samples = answer(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index)
-        wrong = (samples.x_0 != x_0).cpu()
-        nominal, executed = samples.nominal_passes.tolist(), samples.executed_passes.tolist()
-        for row, query in enumerate(index.tolist()):
-            cells = tuple(wrong[row].nonzero().flatten().tolist())
-            yield Record(query, tasks[query], numbers[query], cells, nominal[row], executed[row])
+        index = torch.arange(first, min(first + batch, len(queries)), device=queries.queries.device)
+        yield from evaluate_batch(how, experts, queries, index, question=question, reveal=reveal, seed=seed)
         if on_batch is not None:
             on_batch(len(index), len(queries))
+
+
+def evaluate_batch(
+    how: Method,
+    experts: Sequence[Expert],
+    queries: EvaluationSet,
+    index: Int[Tensor, " query"],
+    *,
+    question: Question = "full",
+    reveal: RevealRule | None = None,
+    seed: int = 0,
+    grids: bool = False,
+) -> list[Record]:
+    """Answer these queries in one batch; `grids` also cuts each canvas to its inferred shape, as ARC asks."""
+    asked, condition, x_t, x_0 = pose(question, experts, queries.condition(index), queries.x_0[index])
+    samples = answer(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index)
+    wrong = _wrong_cells(samples.x_0, x_0)
+    wrong_drawn: list[tuple[int, ...]] | None = None
+    if how.selection == "highest-target":  # the same run, read the other way
+        drawn = drawn_by_weight(samples, seed, index)
+        wrong_drawn = _wrong_cells(drawn, x_0)
+    tasks, numbers = queries.task_indices[index].tolist(), queries.numbers[index].tolist()
+    nominal, executed = samples.nominal_passes.tolist(), samples.executed_passes.tolist()
+    return [
+        Record(
+            query,
+            queries.tasks[tasks[row]],
+            numbers[row],
+            wrong[row],
+            nominal[row],
+            executed[row],
+            seed,
+            None if wrong_drawn is None else wrong_drawn[row],
+            _grid_right(samples.x_0[row], queries, query) if grids else None,
+            _grid_right(drawn[row], queries, query) if grids and wrong_drawn is not None else None,
+        )
+        for row, query in enumerate(index.tolist())
+    ]
+
+
+def _wrong_cells(answers: Tensor, x_0: Tensor) -> list[tuple[int, ...]]:
+    cells: list[list[int]] = [[] for _ in range(len(answers))]
+    for row, cell in (answers != x_0).nonzero().tolist():
+        cells[row].append(cell)
+    return [tuple(row) for row in cells]
+
+
+def _grid_right(canvas: Tensor, queries: EvaluationSet, query: int) -> bool:
+    given, truth = queries.query(query)
+    guess = answer_grid(canvas.cpu().numpy().astype(np.uint8), queries.demonstrations(query), given)
+    return grid_right([guess], truth)

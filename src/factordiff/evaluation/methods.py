@@ -21,10 +21,12 @@ from factordiff.composition.views import Views
 from factordiff.composition.vote import majority_vote
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
+from factordiff.sampling.draws import Draws
+from factordiff.sampling.particles import draw_one
 from factordiff.sampling.request import Selection
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples, sample
-from factordiff.streams import hash_words
+from factordiff.streams import Purpose, hash_words
 
 
 @dataclass(frozen=True)
@@ -131,3 +133,10 @@ def answer(
         torch.stack([one.executed_passes for one in runs]).sum(0),
         runs[0].trace if len(runs) == 1 else None,
     )
+
+
+def drawn_by_weight(samples: Samples, seed: int, items: Int[Tensor, " item"]) -> Int[Tensor, "item cell"]:
+    """The answers that selection "draw" would have given, from a run that selected otherwise."""
+    zeros = torch.zeros_like(items)
+    chosen = draw_one(samples.log_w, Draws(seed, items, zeros).rows(Purpose.SELECT, zeros))
+    return samples.particles[torch.arange(len(items), device=items.device), chosen]

@@ -64,3 +64,25 @@ def mcnemar(one: np.ndarray, other: np.ndarray) -> float:
     wins = int((one & ~other).sum())
     losses = int((~one & other).sum())
     return 1.0 if wins + losses == 0 else float(stats.binomtest(wins, wins + losses, 0.5).pvalue)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two methods on the same queries: the paired difference and McNemar's exact test beside it."""
+
+    gain: Estimate  # one minus other, in shares
+    p_value: float
+    queries: int
+
+    def points(self) -> str:
+        """For people: `+1.20 points [+0.80, +1.63], McNemar p = 0.0001, 24,000 queries`."""
+        value, low, high = (100 * number for number in (self.gain.value, self.gain.low, self.gain.high))
+        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
+        return f"{value:+.2f} points [{low:+.2f}, {high:+.2f}], McNemar {p}, {self.queries:,} queries"
+
+
+def contest(
+    one: np.ndarray, other: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = 2_000
+) -> Contest:
+    """The paired difference of two methods' outcomes (bool) over the same queries, with McNemar's test."""
+    return Contest(difference(one, other, tasks, seed, rounds), mcnemar(one, other), len(one))

@@ -1,0 +1,63 @@
+"""`factordiff reproduce`: the paper's tables and figures, each by one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factordiff.cli.app import app
+
+
+@app.command("reproduce")
+def reproduce_command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="single-experts, composition, compute, voting, overlap, routing-figures, temperatures, official, "
+            "all, or report (from the records alone)."
+        ),
+    ],
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first N queries of each list: a SUBSET.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of records and report.")] = Path("runs/reproduce"),
+    batch: Annotated[int, typer.Option(help="Queries at a time; 0: 1200 on a GPU, 48 elsewhere.")] = 0,
+    only: Annotated[str, typer.Option(help="Only these methods, experts or rows, joined by commas.")] = "",
+    part: Annotated[str, typer.Option(help="K/N: only every Nth batch, beginning with the Kth.")] = "1/1",
+    minutes: Annotated[float, typer.Option(help="Begin no batch after this time; 0: no end.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
+    steps: Annotated[int, typer.Option(help="Steps of the confidence-ordered decoding.")] = 128,
+    particles: Annotated[int, typer.Option(help="Particles of FKC and RNE.")] = 8,
+    dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    expert: Annotated[
+        list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
+    ] = None,
+    commit: Annotated[str, typer.Option(help="Name of the code, where git does not know it.")] = "",
+) -> None:
+    """Run an experiment of the paper; interrupted runs continue, and finished rows are not run again.
+
+    Example: factordiff reproduce composition --limit 240
+    """
+    from factordiff.cli.reproduction import Request, reproduce
+
+    request = Request(
+        name=name,
+        limit=limit,
+        device=device,
+        out=out,
+        batch=batch,
+        only=only,
+        part=part,
+        minutes=minutes,
+        seed=seed,
+        steps=steps,
+        particles=particles,
+        dtype=dtype,
+        experts=expert or [],
+        commit=commit,
+    )
+    reproduce(request, Console())

@@ -1,0 +1,224 @@
+"""What `factordiff reproduce` does once its arguments are read."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from factordiff.arc.dataset import Dataset
+from factordiff.errors import InvalidInput
+from factordiff.evaluation.document import Section, verdict_table
+from factordiff.evaluation.document import Table as ReportTable
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.rows import Place, Row, Settings
+from factordiff.experiments.catalogue import chosen, document, write_report
+from factordiff.experiments.experiment import Experiment
+from factordiff.experiments.workbench import (
+    Watch,
+    Workbench,
+    arc_queries,
+    check_only,
+    shipped_experts,
+)
+from factordiff.experts.store import expert_folder
+from factordiff.training.machines import choose_device, join, leave
+
+RECORDS = "records"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command's arguments."""
+
+    name: str
+    limit: int | None
+    device: str
+    out: Path
+    batch: int
+    only: str
+    part: str
+    minutes: float
+    seed: int
+    steps: int
+    particles: int
+    dtype: str
+    experts: list[str]
+    commit: str
+
+
+def reproduce(request: Request, console: Console) -> None:
+    """Run what was asked for, show it, and write the report after `all` and `report`."""
+    experiments = chosen(request.name)
+    folder = request.out / RECORDS
+    if experiments:
+        bench = workbench(request, experiments)
+        try:
+            _run(bench, experiments, console)
+        finally:
+            leave()
+        if not bench.place.machines.writes:
+            return
+        if bench.subset:
+            console.print(_subset(request.limit or 0))
+    if request.name in ("all", "report"):
+        if not folder.is_dir():
+            raise InvalidInput(f"out: {folder} holds no records; run an experiment first")
+        warning = document(folder).warning
+        for path in write_report(folder, request.out):
+            if path.suffix != ".png":
+                console.print(f"wrote {path}", highlight=False)
+        if warning:
+            console.print(Panel(escape(warning), style="bold yellow"))
+        return
+    for experiment in experiments:
+        _show(console, experiment.report(Archive(folder)))
+
+
+def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
+    """Everything the run needs, checked before anything is computed."""
+    if request.limit is not None and request.limit < 1:
+        raise InvalidInput(f"limit: expected at least 1, got {request.limit}")
+    if request.batch < 0:
+        raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {request.batch}")
+    rows = [row for experiment in experiments for row in experiment.rows()]
+    if request.only:
+        check_only(request.only, rows)
+    folders = _folders(request.experts)
+    device = choose_device(request.device)
+    gpu = device.type == "cuda"
+    dtype = ("bfloat16" if gpu else "float32") if request.dtype == "auto" else request.dtype
+    if dtype not in DTYPES:
+        raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {request.dtype!r}")
+    settings = Settings(
+        steps=request.steps,
+        particles=request.particles,
+        seed=request.seed,
+        batch_size=request.batch or (1200 if gpu else 48),
+        dtype=dtype,
+    )
+    deadline = time.monotonic() + 60 * request.minutes if request.minutes else None
+    dataset = Dataset.load(device)
+    place = Place(
+        request.out / RECORDS,
+        torch.cuda.get_device_name(device) if gpu else f"{device.type} {platform.machine()}",
+        request.commit or _commit(),
+        join(device),
+        _part(request.part),
+        deadline,
+    )
+    bench = Workbench(
+        shipped_experts(folders, device, DTYPES[dtype]),
+        arc_queries(dataset),
+        dataset.artefact.sha256,
+        place,
+        settings,
+        request.limit,
+        request.only,
+    )
+    for name in sorted({expert for row in bench.planned(rows) for expert in row.experts}):
+        expert_folder(folders.get(name, name))  # missing weights are said at once, not after an hour
+    return bench
+
+
+def _run(bench: Workbench, experiments: list[Experiment], console: Console) -> None:
+    world = bench.place.machines.world
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} % of {task.fields[passes]} row-passes"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    rows = bench.planned(row for experiment in experiments for row in experiment.rows())
+    left = sum(_passes_left(bench, row) for row in rows)
+    quiet = not bench.place.machines.writes
+    with Progress(*columns, console=console, disable=quiet, speed_estimate_period=300) as progress:
+        bar: TaskID = progress.add_task("starting", total=max(left, 1), passes=f"{left / 1e6:.1f} M")
+        bench.watch = Watch(
+            lambda name, queries: progress.update(bar, description=f"{name} ({queries:,})"),
+            lambda queries, passes: progress.advance(bar, passes * world),
+        )
+        for experiment in experiments:
+            experiment.run(bench)
+
+
+def _passes_left(bench: Workbench, row: Row) -> int:
+    listed = len(bench.queries(row.split))
+    file = bench.archive.file(row)
+    wanted = listed if row.queries is None else min(row.queries, listed)
+    done = 0 if file is None else sum(query < wanted for query in file.done)
+    return (wanted - done) * bench.settings.passes(row)
+
+
+def _folders(given: list[str]) -> dict[str, str]:
+    folders = {}
+    for pair in given:
+        name, equals, folder = pair.partition("=")
+        if not equals or not name or not folder:
+            raise InvalidInput(f"expert: expected NAME=FOLDER, got {pair!r}")
+        folders[name] = folder
+    return folders
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise InvalidInput(f"part: expected K/N with K from 1 to N, such as 2/4, got {text!r}")
+    return int(part) - 1, int(parts)
+
+
+def _commit() -> str:
+    """The commit of the code, with a mark if files were changed; unknown where git does not know."""
+    here = Path(__file__).parent
+    try:
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no", "."],
+            cwd=here.parent, capture_output=True, text=True, check=True, timeout=10,
+        ).stdout.strip()  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return f"{head}{'-changed' if changed else ''}"
+
+
+def _subset(limit: int) -> Panel:
+    text = (
+        f"A SUBSET: only the first {limit:,} queries of each list. These are not the results of a full run."
+    )
+    return Panel(text, style="bold yellow")
+
+
+def _show(console: Console, section: Section) -> None:
+    console.print(f"\n[bold]{escape(section.title)}[/]")
+    for paragraph in section.paragraphs:
+        console.print(paragraph, markup=False, highlight=False)
+    for table in section.tables:
+        console.print(_rich(table))
+    if section.verdicts:
+        console.print(_rich(verdict_table(section.verdicts)))
+
+
+def _rich(table: ReportTable) -> Table:
+    shown = Table(title=escape(table.caption) or None, title_justify="left")
+    for heading in table.headings:
+        shown.add_column(escape(heading))
+    for row in table.rows:
+        if row is None:
+            shown.add_section()
+        else:
+            shown.add_row(*(escape(cell.replace("**", "")) for cell in row))
+    return shown

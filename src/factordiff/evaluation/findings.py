@@ -1,0 +1,57 @@
+"""What is not one line per query: routing maps, confidence curves; one JSON object per file, with a header."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from factordiff.errors import DataError
+
+ENDING = ".json.gz"
+
+
+def finding_path(folder: Path, name: str) -> Path:
+    """Where the finding of that name lies."""
+    return folder / f"{name}{ENDING}"
+
+
+def has_finding(folder: Path, name: str, header: dict[str, Any]) -> bool:
+    """Whether it is there already; one of other weights, data or settings is refused and left alone."""
+    path = finding_path(folder, name)
+    if not path.exists():
+        return False
+    there = _read(path)["header"]
+    for key in sorted(there.keys() | header.keys()):
+        if there.get(key) != header.get(key):
+            raise DataError(
+                f"{path}: found with another {key}: {there.get(key)!r} in the file and {header.get(key)!r} now; "
+                "nothing was overwritten. Use another folder with --out"
+            )
+    return True
+
+
+def write_finding(folder: Path, name: str, header: dict[str, Any], content: Any) -> None:
+    """Write it, whole or not at all."""
+    path = finding_path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"header": header, "content": content}, separators=(",", ":"))
+    half = path.with_name(f"{path.name}.half")
+    half.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    half.replace(path)
+
+
+def read_finding(folder: Path, name: str) -> Any | None:
+    """The finding's content, or None if there is none."""
+    path = finding_path(folder, name)
+    return _read(path)["content"] if path.exists() else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(gzip.decompress(path.read_bytes()))
+        found["header"], found["content"]
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: damaged, or not a finding ({error!r}); remove it to find it anew") from None
+    return dict(found)

@@ -1,0 +1,221 @@
+"""Records as files: JSON lines in gzip members, one member per batch, appended as the batches come.
+
+The first member is the header: what determines the records (data, weights, method, settings). Every later member
+begins with a line about the batch (device, commit, seconds), then holds one line per query. A member that a crash
+cut short fails its checksum and is dropped, so a file continues after an interruption where it was whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from factordiff.errors import DataError
+from factordiff.evaluation.benchmark import Record
+
+SUFFIX = ".jsonl.gz"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Records that were computed together, and where, when and how fast."""
+
+    records: tuple[Record, ...]
+    seconds: float
+    device: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A row's records on disk; `header` says what they are records of."""
+
+    path: Path
+    header: dict[str, Any]
+    batches: tuple[Batch, ...] = field(repr=False)
+
+    @property
+    def records(self) -> list[Record]:
+        """All records in the order of the list of queries, each query once."""
+        by_query = {record.query: record for batch in self.batches for record in batch.records}
+        return [by_query[query] for query in sorted(by_query)]
+
+    @property
+    def done(self) -> set[int]:
+        """The queries that have a record."""
+        return {record.query for batch in self.batches for record in batch.records}
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of all batches."""
+        return sum(batch.seconds for batch in self.batches)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that computed them."""
+        return sorted({batch.device for batch in self.batches})
+
+    @property
+    def commits(self) -> list[str]:
+        """The commits of the code that computed them."""
+        return sorted({batch.commit for batch in self.batches})
+
+
+def open_records(path: Path, header: dict[str, Any]) -> RecordFile:
+    """Begin a file, or continue one of the same header; a file of anything else is refused and left alone."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_member([{"format": FORMAT, **header}]))
+        return RecordFile(path, header, ())
+    file, whole = _read(path)
+    for key in sorted(file.header.keys() | header.keys()):
+        there, here = file.header.get(key), header.get(key)
+        if there != here:
+            what, there, here = _first_difference(key, there, here)
+            raise DataError(
+                f"{path}: these records are of another run: {what} is {there!r} in the file and {here!r} now; "
+                "nothing was overwritten. Use the same setting, or another folder with --out"
+            )
+    if whole < path.stat().st_size:
+        os.truncate(path, whole)  # what a crash cut short
+    return file
+
+
+def read_records(path: Path) -> RecordFile:
+    """A file of records, whole or interrupted."""
+    return _read(path)[0]
+
+
+def append(path: Path, batch: Batch) -> None:
+    """Append a batch; it counts only once it is there completely."""
+    about = {"seconds": round(batch.seconds, 3), "device": batch.device, "commit": batch.commit}
+    data = _member([about, *(_line(record) for record in batch.records)])
+    with open(path, "ab") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_cells(cells: Sequence[int]) -> str:
+    """Cells as text: runs are written by their ends.
+
+    >>> write_cells([3, 4, 5, 17])
+    '3-5,17'
+    """
+    runs: list[list[int]] = []
+    for cell in cells:
+        if runs and cell == runs[-1][1] + 1:
+            runs[-1][1] = cell
+        else:
+            runs.append([cell, cell])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def read_cells(text: str) -> tuple[int, ...]:
+    """The cells that `write_cells` wrote.
+
+    >>> read_cells("3-5,17")
+    (3, 4, 5, 17)
+    """
+    cells: list[int] = []
+    for run in text.split(",") if text else ():
+        first, _, last = run.partition("-")
+        cells += range(int(first), int(last or first) + 1)
+    return tuple(cells)
+
+
+def _line(record: Record) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "query": record.query,
+        "task": record.task,
+        "number": record.number,
+        "exact": int(record.exact),
+        "wrong": write_cells(record.wrong),
+        "nominal": record.nominal,
+        "executed": record.executed,
+        "seed": record.seed,
+    }
+    if record.drawn is not None:
+        line["drawn"] = write_cells(record.drawn)
+    if record.grid is not None:
+        line["grid"] = int(record.grid)
+    if record.drawn_grid is not None:
+        line["drawn_grid"] = int(record.drawn_grid)
+    return line
+
+
+def _record(line: dict[str, Any]) -> Record:
+    drawn, grid, drawn_grid = (line.get(key) for key in ("drawn", "grid", "drawn_grid"))
+    return Record(
+        line["query"],
+        line["task"],
+        line["number"],
+        read_cells(line["wrong"]),
+        line["nominal"],
+        line["executed"],
+        line["seed"],
+        None if drawn is None else read_cells(drawn),
+        None if grid is None else bool(grid),
+        None if drawn_grid is None else bool(drawn_grid),
+    )
+
+
+def _member(lines: Iterable[dict[str, Any]]) -> bytes:
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    return gzip.compress(text.encode(), 9, mtime=0)
+
+
+def whole_members(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """The members of a gzip file that are complete, each with the place where it ends."""
+    place = 0
+    while place < len(data):
+        stream = zlib.decompressobj(wbits=31)
+        text = stream.decompress(data[place:])
+        if not stream.eof:  # cut short
+            return
+        place = len(data) - len(stream.unused_data)
+        yield text, place
+
+
+def _read(path: Path) -> tuple[RecordFile, int]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); run the experiment first") from None
+    header: dict[str, Any] | None = None
+    batches, whole = [], 0
+    try:
+        for text, end in whole_members(data):
+            whole = end
+            first, *lines = [json.loads(line) for line in text.splitlines()]
+            if header is None:
+                if first.pop("format") != FORMAT:
+                    raise DataError(f"{path}: expected records of format {FORMAT}; run the experiment again")
+                header = first
+            else:
+                about = first["seconds"], first["device"], first["commit"]
+                batches.append(Batch(tuple(_record(line) for line in lines), *about))
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path}: damaged, or not a file of records ({error!r}); remove it to begin anew"
+        ) from None
+    if header is None:
+        raise DataError(f"{path}: not a file of records: it has no header; remove it or use another folder")
+    return RecordFile(path, header, tuple(batches)), whole
+
+
+def _first_difference(key: str, there: Any, here: Any) -> tuple[str, Any, Any]:
+    """Where two values differ, looking inside dictionaries."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        inner = next(name for name in sorted(there.keys() | here.keys()) if there.get(name) != here.get(name))
+        return _first_difference(f"{key}.{inner}", there.get(inner), here.get(inner))
+    return key, there, here

@@ -1,0 +1,209 @@
+"""A row of a table: experts, a method and how it is set, on the first queries of a list; run into its own file.
+
+Tables share rows: a row is run once, whichever experiment asks for it, and asking for more queries continues it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.arc.grid import SIDE
+from factordiff.composition.composition import Single
+from factordiff.composition.factors import Partition, blocks, components, rows, whole
+from factordiff.errors import InvalidInput
+from factordiff.evaluation.benchmark import evaluate_batch
+from factordiff.evaluation.methods import Method, Options, method
+from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
+from factordiff.experts.expert import Expert
+from factordiff.sampling.reveal import ByConfidence
+from factordiff.training.machines import Machines
+
+FACTORS = ("pixel", "row", "block", "component", "whole")
+PARTICLE_METHODS = ("fkc", "rne")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is measured: it determines the records but for seed, steps and the experts' weights."""
+
+    experts: tuple[str, ...]
+    method: str
+    split: str = "test"
+    factors: str = "pixel"
+    temperatures: tuple[float, ...] | None = None
+    beta: tuple[float, ...] | None = None
+    queries: int | None = None  # the first of the list; None is all
+
+    @property
+    def name(self) -> str:
+        """The row's name, and its file's."""
+        parts = [self.split, "+".join(self.experts), self.method]
+        if self.factors != "pixel":
+            parts.append(self.factors)
+        if self.temperatures is not None and any(number != 1 for number in self.temperatures):
+            parts.append("t" + "-".join(f"{number:g}" for number in self.temperatures))
+        if self.beta is not None:
+            parts.append("b" + "-".join(f"{number:g}" for number in self.beta))
+        return ".".join(parts)
+
+    def file(self, folder: Path) -> Path:
+        """Where its records are."""
+        return folder / f"{self.name}{SUFFIX}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How rows are run: part of every file's header."""
+
+    steps: int = 128
+    particles: int = 8
+    runs: int = 3  # votes per expert
+    softness: float = 0.1
+    seed: int = 0
+    batch_size: int = 1200  # queries in a batch; half as many for methods with several runs of each
+    dtype: str = "float32"
+
+    def batch(self, row: Row) -> int:
+        """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
+        return max(1, self.batch_size // 2) if row.method in ("vote", *PARTICLE_METHODS) else self.batch_size
+
+    def passes(self, row: Row, cells: int = SIDE * SIDE) -> int:
+        """Nominal row-passes that one query costs."""
+        experts = len(row.experts)
+        per_step = {"vote": self.runs, **dict.fromkeys(PARTICLE_METHODS, self.particles)}.get(row.method, 1)
+        return experts * per_step * min(self.steps, cells)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this runs: named in every batch of records, and no part of what determines them."""
+
+    folder: Path
+    device: str = "cpu"
+    commit: str = "unknown"
+    machines: Machines = field(default_factory=Machines)
+    part: tuple[int, int] = (0, 1)  # this call takes the batches b with b % n == k
+    deadline: float | None = None  # on time.monotonic(): no batch begins after it
+
+
+def header(row: Row, settings: Settings, weights: dict[str, str], data: str, listed: int) -> dict[str, Any]:
+    """What a file of this row's records must say about itself."""
+    determined = {key: value for key, value in asdict(row).items() if key not in ("queries", "experts")}
+    determined = {key: list(v) if isinstance(v, tuple) else v for key, v in determined.items()}
+    return {
+        "row": row.name,
+        "data": data,
+        "weights": {name: weights[name] for name in row.experts},
+        "listed": listed,
+        "method": determined,
+        "settings": asdict(settings),
+    }
+
+
+def build_method(
+    row: Row, settings: Settings, objectives: Sequence[str], queries: EvaluationSet, index: Tensor
+) -> Method:
+    """The row's method for a batch; factors may depend on the queries in it."""
+    if row.method == "floor":  # every expert is asked and the first is believed: what any composition costs
+        return Method("floor", Single(0))
+    options = Options(
+        temperatures=row.temperatures,
+        partition=_partition(row.factors, queries, index),
+        beta=row.beta,
+        softness=settings.softness,
+        particles=settings.particles,
+        runs=settings.runs,
+    )
+    return method(row.method, objectives, options)
+
+
+def _partition(factors: str, queries: EvaluationSet, index: Tensor) -> Partition | None:
+    if factors == "pixel":
+        return None
+    if factors == "component":
+        return components(queries.pool[queries.queries[index], 0].to(torch.int64).view(-1, SIDE, SIDE))
+    fixed = {"row": rows(SIDE, SIDE), "block": blocks(SIDE, SIDE, 2, 2), "whole": whole(SIDE * SIDE)}
+    if factors not in fixed:
+        raise InvalidInput(f"factors: expected one of {', '.join(FACTORS)}, got {factors!r}")
+    return fixed[factors]
+
+
+def run_row(
+    row: Row,
+    experts: Sequence[Expert],
+    objectives: Sequence[str],
+    queries: EvaluationSet,
+    about: dict[str, Any],
+    settings: Settings,
+    place: Place,
+    on_batch: Callable[[int], None] | None = None,
+) -> None:
+    """Answer the row's queries that have no record yet, and append the records to its file.
+
+    The list is cut into fixed batches, and whole batches are dealt out to the machines; each writes its own file,
+    and the first gathers them. So records do not depend on how many machines there were.
+    """
+    path = row.file(place.folder)
+    machines = place.machines
+    done = machines.from_first(gather(path, about) if machines.writes else set())
+    mine = path if machines.world == 1 else path.with_name(f"{row.name}.rank{machines.rank}{SUFFIX}")
+    device = queries.queries.device
+    for number, missing in enumerate(_missing(row, queries, settings, place, done)):
+        if number % machines.world != machines.rank:
+            continue
+        if place.deadline is not None and time.monotonic() > place.deadline:
+            break
+        begun = time.perf_counter()
+        index = torch.tensor(missing, device=device)
+        how = build_method(row, settings, objectives, queries, index)
+        records = evaluate_batch(
+            how,
+            experts,
+            queries,
+            index,
+            reveal=ByConfidence(settings.steps),
+            seed=settings.seed,
+            grids=row.split in ("official", "unseen"),
+        )
+        if not mine.exists():
+            open_records(mine, about)
+        append(mine, Batch(tuple(records), time.perf_counter() - begun, place.device, place.commit))
+        if on_batch is not None:
+            on_batch(len(records))
+    if machines.world > 1:
+        torch.distributed.barrier()
+        if machines.writes:
+            gather(path, about)
+
+
+def gather(path: Path, about: dict[str, Any]) -> set[int]:
+    """Move what single machines wrote into the row's file; returns the queries that have a record."""
+    file = open_records(path, about)
+    done = file.done
+    stem = path.name.removesuffix(SUFFIX)
+    for part in sorted(path.parent.glob(f"{stem}.rank*{SUFFIX}")):
+        for batch in open_records(part, about).batches:
+            if not done.issuperset(record.query for record in batch.records):
+                append(path, batch)
+                done |= {record.query for record in batch.records}
+        part.unlink()
+    return done
+
+
+def _missing(
+    row: Row, queries: EvaluationSet, settings: Settings, place: Place, done: set[int]
+) -> list[list[int]]:
+    """The batches that still have work, each as the queries in it without a record."""
+    count = len(queries) if row.queries is None else min(row.queries, len(queries))
+    batch, (part, parts) = settings.batch(row), place.part
+    cut = [range(first, min(first + batch, count)) for first in range(0, count, batch)]
+    left = [[query for query in queries_ if query not in done] for queries_ in cut[part::parts]]
+    return [batch_ for batch_ in left if batch_]

@@ -1,0 +1,128 @@
+"""The experiments by name, and the report that reads what they left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factordiff.errors import Unavailable
+from factordiff.evaluation.document import Document, Section, Table, markdown
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.page import page
+from factordiff.evaluation.rows import Row
+from factordiff.experiments import (
+    claims,
+    composition,
+    compute,
+    official,
+    overlap,
+    routing_figures,
+    single_experts,
+    temperatures,
+    voting,
+)
+from factordiff.experiments.experiment import Experiment
+from factordiff.experiments.pairs import EVERYTHING
+from factordiff.experiments.tuning import settled
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (
+        single_experts,
+        composition,
+        compute,
+        voting,
+        overlap,
+        routing_figures,
+        temperatures,
+        official,
+    )
+}
+NAMES = (*EXPERIMENTS, "all", "report")
+TITLE = "The paper's experiments, run with this library"
+
+
+def chosen(name: str) -> list[Experiment]:
+    """The experiments of that name: one, all, or none for the report alone."""
+    if name not in NAMES:
+        raise Unavailable(f"experiment: expected one of {', '.join(NAMES)}, got {name!r}")
+    if name == "report":
+        return []
+    return list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
+
+
+def document(folder: Path) -> Document:
+    """The report on a folder of records."""
+    archive = Archive(folder)
+    sections = [
+        claims.report(archive),
+        *(one.report(archive) for one in EXPERIMENTS.values()),
+        provenance(archive),
+    ]
+    return Document(TITLE, warning(archive), tuple(sections))
+
+
+def warning(archive: Archive) -> str:
+    """What a reader must know first: rows on fewer queries than planned, or not run at all."""
+    rows = {
+        row.name: row for one in EXPERIMENTS.values() if one is not compute.EXPERIMENT for row in one.rows()
+    }
+    missing, short = 0, []
+    for row in rows.values():
+        found = archive.outcomes(settled(archive, row))
+        if found is None:
+            missing += 1
+        elif len(found) < planned_queries(row, found.file.header["listed"]):
+            short.append((len(found), row.name))
+    parts = []
+    if short:
+        fewest = min(short)
+        parts.append(
+            f"A SUBSET: {len(short)} rows have fewer queries than the full run ({fewest[1]}: only {fewest[0]:,})"
+        )
+    if missing:
+        parts.append(f"{missing} of {len(rows)} rows are not run yet")
+    return f"{'; '.join(parts)}. These are not the results of a full run." if parts else ""
+
+
+def planned_queries(row: Row, listed: int) -> int:
+    """How many queries a full run of the row has."""
+    return listed if row.queries is None else min(row.queries, listed)
+
+
+def provenance(archive: Archive) -> Section:
+    """Every record file: queries, wall time, device, commit; and the hashes of data and weights."""
+    lines, weights, data = [], {}, set()
+    for path in sorted(archive.folder.glob("*.jsonl.gz")):
+        file = archive.read(path)
+        weights.update(file.header["weights"])
+        data.add(file.header["data"])
+        where = ", ".join(file.devices), ", ".join(commit[:12] for commit in file.commits)
+        lines.append((file.header["row"], f"{len(file.done):,}", f"{file.seconds:.0f}", *where))
+    hashes = tuple((name, f"`{digest}`") for name, digest in sorted(weights.items()))
+    hashes += tuple(("data", f"`{digest}`") for digest in sorted(data))
+    return Section(
+        "Where the numbers come from",
+        (
+            f"Records: `records/`, one file per row, JSON lines in gzip; {EVERYTHING:,} test queries are listed.",
+        ),
+        (Table(("part", "sha256"), hashes),),
+        long_tables=(
+            Table(("row", "queries", "seconds", "device", "commit"), tuple(lines), "Rows", sortable=True),
+        ),
+    )
+
+
+def write_report(folder: Path, out: Path) -> list[Path]:
+    """Make README.md, its pictures and report.html from the records alone; returns what was written."""
+    made = document(folder)
+    pictures = out / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    written = []
+    for section in made.sections:
+        for picture in section.pictures:
+            written.append(pictures / f"{picture.name}.png")
+            written[-1].write_bytes(picture.png)
+    for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
+        written.append(out / name)
+        written[-1].write_text(text)
+    return written

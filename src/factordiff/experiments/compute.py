@@ -1,0 +1,100 @@
+"""Table "forward passes": what each method costs, counted and timed.
+
+Claim: per-pixel routing costs the two passes per step that any composition of two experts needs, voting 3 (one
+expert) or 6 (both), particle correctors 16.
+Cost: three batches of each method, about 3,600 queries x 2 passes x 100 steps = 0.7 M row-passes a row, 9 rows.
+Expected: nominal passes as in the paper; executed passes fewer for particles (they share states); wall time follows
+the executed passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.records import RecordFile
+from factordiff.evaluation.rows import Place, Row, Settings
+from factordiff.experiments.experiment import NOTHING, Experiment
+from factordiff.experiments.pairs import FULL_FULL
+from factordiff.experiments.workbench import Workbench
+
+FOLDER = "timing"  # of its own: these rows are run for their time
+BATCHES = 3
+ONE, _ = FULL_FULL.experts
+PAPER = {"routing": 2.0, "vote one": 3.0, "vote both": 6.0, "fkc": 16.0}
+
+
+def timed() -> dict[str, tuple[str, Row]]:
+    """The methods that are timed: the floor first, asking both experts and composing nothing."""
+    both = FULL_FULL.row
+    return {
+        "floor": ("two experts, nothing composed (the floor)", both("floor")),
+        "routing": ("per-pixel max", both("routing")),
+        "mixture": ("mixture", both("mixture")),
+        "geometric-mean": ("average (PoE)", both("geometric-mean")),
+        "superdiff": ("density (SuperDiff)", both("superdiff")),
+        "vote one": ("majority vote, one expert, N=3", Row((ONE,), "vote")),
+        "vote both": ("majority vote across experts, N=3 each", both("vote")),
+        "fkc": ("FKC, 8 particles", both("fkc")),
+        "rne": ("RNE, 8 particles", both("rne")),
+    }
+
+
+def rows() -> list[Row]:
+    """Every method once, in batches of the usual size."""
+    return sized(Settings())
+
+
+def sized(settings: Settings) -> list[Row]:
+    """Every method on as many queries as fill the batches."""
+    return [replace(row, queries=BATCHES * settings.batch(row)) for _, row in timed().values()]
+
+
+def run(bench: Workbench) -> None:
+    """A few batches of each, one method after the other on the same machine."""
+    place: Place = replace(bench.place, folder=bench.place.folder / FOLDER)
+    bench.run(sized(bench.settings), place)
+
+
+def seconds_per_query(file: RecordFile) -> float:
+    """Wall time; the first batch warms up and is left out if there are more."""
+    batches = file.batches[1:] or file.batches
+    return sum(batch.seconds for batch in batches) / sum(len(batch.records) for batch in batches)
+
+
+def report(archive: Archive) -> Section:
+    """Passes per step and wall time relative to the floor."""
+    inner = Archive(Path(archive.folder) / FOLDER)
+    floor = inner.file(timed()["floor"][1])
+    lines = []
+    for key, (label, row) in timed().items():
+        found, file = inner.outcomes(row), inner.file(row)
+        theirs = f"{PAPER[key]:g}" if key in PAPER else NOTHING
+        if found is None or file is None:
+            lines.append((label, theirs, *[NOTHING] * 4))
+            continue
+        steps = min(file.header["settings"]["steps"], 100)
+        relative = NOTHING if floor is None else f"{seconds_per_query(file) / seconds_per_query(floor):.2f}x"
+        lines.append(
+            (
+                label,
+                theirs,
+                f"{found.nominal.mean() / steps:.2f}",
+                f"{found.executed.mean() / steps:.2f}",
+                relative,
+                f"{1000 * seconds_per_query(file):.2f}",
+            )
+        )
+    headings = (
+        "method (two experts)", "passes per step, paper", "nominal", "executed", "wall time / floor", "ms per query"
+    )  # fmt: skip
+    devices = sorted(
+        {device for _, row in timed().values() if (file := inner.file(row)) for device in file.devices}
+    )
+    caption = f"On {', '.join(devices)}." if devices else ""
+    return Section("Compute (Table 7)", tables=(Table(headings, tuple(lines), caption),))
+
+
+EXPERIMENT = Experiment("compute", rows, run, report)

@@ -1,0 +1,180 @@
+"""Figure "expert overlap": two full experts that differ in architecture alone.
+
+Claim: on 24,000 queries per-pixel routing answers 94.8 % exactly, its experts 89.5 and 85.6; 132 grids are right only
+in composition; against the better expert of each task, known in hindsight, it wins 39, loses 23, ties 58 tasks, and is
+never catastrophically worse; it matches or exceeds Trans-IR on 99 and Conv-IR on 118 of 120 tasks.
+Cost: (1 + 1 + 2) x 24,000 x 100 = 9.6 M row-passes, and a few dozen traced queries.
+Expected: more wins than losses, a worst loss of a few points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from factordiff.evaluation.charts import bars, map_rows, scatter
+from factordiff.evaluation.document import Picture, Section, Table
+from factordiff.evaluation.findings import read_finding
+from factordiff.evaluation.maps import routing_maps
+from factordiff.evaluation.outcomes import Archive, Outcomes, aligned
+from factordiff.evaluation.rows import Row
+from factordiff.evaluation.verdicts import Verdict, above, together
+from factordiff.experiments.experiment import Experiment, not_run, paper, percent
+from factordiff.experiments.pairs import EARLY, EVERYTHING, single
+from factordiff.experiments.workbench import Workbench
+
+MAPS = "overlap-maps"
+SHOWN = 4  # routing maps of each kind
+DISAGREE = 12
+CATASTROPHE = 0.05  # a task where composition loses this much to the better expert
+
+
+def rows() -> list[Row]:
+    """Both experts alone, and routed."""
+    return [*(single(expert) for expert in EARLY.experts), EARLY.row("routing")]
+
+
+def run(bench: Workbench) -> None:
+    """Run them, then look at a few stitched successes and failures."""
+    bench.run(rows())
+    found = [one for row in rows() if (one := bench.archive.outcomes(row)) is not None]
+    if len(found) < 3:
+        return
+    stitched, failed = examples(*aligned(*found))
+    experts = [bench.experts(name).expert for name in EARLY.experts]
+    queries = bench.queries("test")
+
+    def look() -> dict[str, Any]:
+        maps = {"stitched": stitched, "failed": failed}
+        return {
+            kind: routing_maps(experts, queries, index, EARLY.temperatures, bench.settings.steps)
+            for kind, index in maps.items()
+        }
+
+    bench.find(MAPS, EARLY.experts, {"stitched": stitched, "failed": failed}, look)
+
+
+def examples(one: Outcomes, other: Outcomes, routed: Outcomes) -> tuple[list[int], list[int]]:
+    """Queries right only in composition, and queries that it lost, each from another task."""
+    right_alone = one.exact | other.exact
+
+    def spread(chosen: np.ndarray) -> list[int]:
+        places = np.flatnonzero(chosen)
+        _, first = np.unique(routed.task[places], return_index=True)
+        return [int(routed.query[places[place]]) for place in sorted(first)[:SHOWN]]
+
+    return spread(routed.exact & ~right_alone), spread(right_alone & ~routed.exact)
+
+
+def report(archive: Archive) -> Section:
+    """The figures in the paper's order: accuracies, tasks, bars, maps, scatter."""
+    title = "Expert overlap (Figure 6)"
+    found = [one for row in rows() if (one := archive.outcomes(row)) is not None]
+    if len(found) < 3:
+        return Section(title, (not_run(*rows()),))
+    one, other, routed = aligned(*found)
+    together_only = int((routed.exact & ~one.exact & ~other.exact).sum())
+    alone = [one.per_task(), other.per_task()]
+    composed = routed.per_task()
+    tasks = sorted(composed)
+    gain = np.array([composed[task] - max(alone[0][task], alone[1][task]) for task in tasks])
+    count = (int((gain > 0).sum()), int((gain < 0).sum()), int((gain == 0).sum()))
+    matched = [sum(composed[task] >= side[task] for task in tasks) for side in alone]
+    worst = int(gain.argmin())
+    lines = [
+        ("per-pixel max, exact %", paper(94.8), percent(routed, EVERYTHING)),
+        ("Trans-IR, exact %", paper(89.5), percent(one, EVERYTHING)),
+        ("Conv-IR, exact %", paper(85.6), percent(other, EVERYTHING)),
+        ("grids right only in composition", "132 of 24,000", f"{together_only} of {len(routed):,}"),
+        (
+            "tasks won / lost / tied against the better expert in hindsight",
+            "39 / 23 / 58",
+            " / ".join(map(str, count)),
+        ),
+        ("tasks where it matches or exceeds Trans-IR", "99 of 120", f"{matched[0]} of {len(tasks)}"),
+        ("tasks where it matches or exceeds Conv-IR", "118 of 120", f"{matched[1]} of {len(tasks)}"),
+        ("worst loss of a task, points", "not given", f"{100 * gain[worst]:.1f} ({tasks[worst]})"),
+    ]
+    differ = sorted(tasks, key=lambda task: -abs(alone[0][task] - alone[1][task]))[:DISAGREE]
+    series = {
+        "Trans-IR": [alone[0][task] for task in differ],
+        "Conv-IR": [alone[1][task] for task in differ],
+        "composed": [composed[task] for task in differ],
+    }
+    points = {
+        name: ([side[task] for task in tasks], [composed[task] for task in tasks])
+        for name, side in zip(("Trans-IR", "Conv-IR"), alone, strict=True)
+    }
+    pictures = [
+        Picture(
+            "overlap-bars", bars(differ, series, "exact %"), f"The {len(differ)} tasks that disagree most."
+        ),
+        Picture(
+            "overlap-scatter",
+            scatter(points, "composed, exact %"),
+            "A point per task: composed against alone.",
+        ),
+        *_maps(archive),
+    ]
+    per_task = Table(
+        ("task", "Trans-IR", "Conv-IR", "composed", "gain over the better"),
+        tuple(
+            (task, *(f"{100 * side[task]:.1f}" for side in (*alone, composed)), f"{100 * gain[place]:+.1f}")
+            for place, task in enumerate(tasks)
+        ),
+        "Exact % of each task, early pair",
+        sortable=True,
+    )
+    verdicts = _verdicts(one, other, routed, together_only, count, float(gain[worst]))
+    table = Table(("", "paper", "here"), tuple(lines))
+    return Section(title, (), (table,), tuple(pictures), verdicts, (per_task,))
+
+
+def _maps(archive: Archive) -> list[Picture]:
+    maps = read_finding(archive.folder, MAPS) or {}
+    words = {
+        "stitched": "Right only in composition: each expert's right region is kept. Crosses are wrong cells.",
+        "failed": "Lost in composition: an expert alone was right.",
+    }
+    return [
+        Picture(f"overlap-{kind}", map_rows(maps[kind], ("Trans-IR", "Conv-IR")), caption)
+        for kind, caption in words.items()
+        if maps.get(kind)
+    ]
+
+
+def _verdicts(
+    one: Outcomes, other: Outcomes, routed: Outcomes, only: int, count: tuple[int, int, int], worst: float
+) -> tuple[Verdict, ...]:
+    contests = [routed.against(one), routed.against(other)]
+    won, lost, _ = count
+    return (
+        Verdict(
+            "routing is well above both experts",
+            "Figure 6",
+            together([above(contest.gain) for contest in contests]),
+            "; ".join(contest.points() for contest in contests),
+        ),
+        Verdict(
+            "some grids are right only in composition",
+            "Figure 6",
+            "confirmed" if only else "not confirmed",
+            f"{only} of {len(routed):,}",
+        ),
+        Verdict(
+            "it wins more tasks than it loses against the better expert in hindsight",
+            "Figure 6",
+            "confirmed" if won > lost else "not confirmed",
+            f"{won} won, {lost} lost",
+        ),
+        Verdict(
+            f"it is never catastrophically worse (read as: loses less than {100 * CATASTROPHE:.0f} points on any task)",
+            "Figure 6",
+            "confirmed" if worst > -CATASTROPHE else "not confirmed",
+            f"worst task {100 * worst:+.1f} points",
+        ),
+    )
+
+
+EXPERIMENT = Experiment("overlap", rows, run, report)

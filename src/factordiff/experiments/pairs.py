@@ -1,0 +1,58 @@
+"""The experts and pairs of the paper, in tie order, and the rows that several experiments share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factordiff.evaluation.rows import Row
+
+EVERYTHING = 24_000  # queries of the test list: 200 for each of 120 tasks
+BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first quarter of the list
+TUNING = 1_200  # validation queries that temperatures are chosen by
+TUNING_PARTICLES = 600  # and exponents of particle methods
+
+SINGLES = {
+    "conv-full": "Conv-IR, full",
+    "trans-full": "Trans-IR, full",
+    "trans-color": "Trans-IR, color",
+    "trans-occ": "Trans-IR, occupancy",
+}
+TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two experts in tie order, with the routing temperatures of the paper's table."""
+
+    name: str
+    experts: tuple[str, str]
+    temperatures: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def has_occupancy(self) -> bool:
+        """Whether the view factorisation applies."""
+        return any("occ" in name for name in self.experts)
+
+    def row(
+        self, method: str, queries: int | None = None, split: str = "test", factors: str = "pixel"
+    ) -> Row:
+        """The row of a method that composes the pair; routing gets the paper's temperatures."""
+        tempered = self.temperatures if method in ("routing", "soft-routing") else None
+        return Row(self.experts, method, split, factors, tempered, queries=queries)
+
+    def tempered(self, temperature: float, queries: int | None = None, split: str = "validation") -> Row:
+        """Per-pixel routing with this temperature for the second expert, 1 for the first."""
+        return Row(self.experts, "routing", split, temperatures=(1.0, temperature), queries=queries)
+
+
+FULL_FULL = Pair("Full+Full", ("trans-full", "conv-full"))
+OCC_FULL = Pair("Occ+Full", ("trans-occ", "trans-full"))
+COL_OCC = Pair("Col+Occ", ("trans-color", "trans-occ"), (1.0, 0.25))
+PAIRS = (FULL_FULL, OCC_FULL, COL_OCC)
+EARLY = Pair("early Full+Full", ("trans-full-early", "conv-full-early"))
+DEFAULT_HEAD = Pair("Col+Occ, default head", ("trans-color", "trans-occ-default-head"), (1.0, 0.25))
+
+
+def single(expert: str, queries: int | None = None, split: str = "test") -> Row:
+    """The row of an expert alone."""
+    return Row((expert,), "single", split, queries=queries)

@@ -1,0 +1,64 @@
+"""Table 1: the four experts alone.
+
+Claim: two full experts of about a million parameters answer 93.0 % (Trans-IR) and 89.3 % (Conv-IR) of 24,000
+held-out grids exactly; the color and occupancy specialists, on their own, 3.3 % and 0.2 %.
+Cost: 4 experts x 24,000 queries x 100 passes = 9.6 million row-passes.
+Expected: specialists near zero exact; their pixel accuracy is the share of foreground (about 32 %) and background
+(about 66 %) of the canvas.
+"""
+
+from __future__ import annotations
+
+from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.findings import read_finding
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.rows import Row
+from factordiff.experiments.experiment import NOTHING, Experiment, paper, percent
+from factordiff.experiments.pairs import EVERYTHING, SINGLES, single
+from factordiff.experiments.workbench import Workbench
+
+PAPER = {  # pixel, exact
+    "conv-full": (99.3, 89.3),
+    "trans-full": (99.5, 93.0),
+    "trans-color": (32.4, 3.3),
+    "trans-occ": (65.7, 0.2),
+}
+PARAMETERS = "experts"
+
+
+def rows() -> list[Row]:
+    """The four experts on the whole test list."""
+    return [single(expert) for expert in SINGLES]
+
+
+def run(bench: Workbench) -> None:
+    """Run them, and note their sizes."""
+    bench.run(rows())
+    bench.find(
+        PARAMETERS, tuple(SINGLES), {}, lambda: {name: bench.experts(name).parameters for name in SINGLES}
+    )
+
+
+def report(archive: Archive) -> Section:
+    """The table, the paper's figures beside ours."""
+    sizes = read_finding(archive.folder, PARAMETERS) or {}
+    lines = []
+    for row in rows():
+        (expert,) = row.experts
+        found = archive.outcomes(row)
+        pixel, exact = PAPER[expert]
+        lines.append(
+            (
+                SINGLES[expert],
+                f"{sizes[expert]:,}" if expert in sizes else NOTHING,
+                paper(pixel),
+                NOTHING if found is None else f"{100 * found.pixel():.1f}",
+                paper(exact),
+                percent(found, EVERYTHING),
+            )
+        )
+    headings = ("expert", "parameters", "pixel %, paper", "here", "exact %, paper", "here")
+    return Section("Single experts (Table 1)", tables=(Table(headings, tuple(lines)),))
+
+
+EXPERIMENT = Experiment("single-experts", rows, run, report)

@@ -1,0 +1,118 @@
+"""Table "routing temperatures": what sharpening the occupancy expert's confidence does to Col+Occ.
+
+Claim: Col+Occ needs a temperature of 0.25 for the occupancy expert; Full+Full and Occ+Full need none.
+Cost: 7 temperatures x 2 occupancy experts x 1,200 validation queries x 200 = 3.4 M row-passes.
+Expected: an optimum well below 1 for the expert whose head began at zero (its colors stay flat, so a sharpened
+margin is large at background only); a worse one for the default head, whose foreground colors are peaked.
+"""
+
+from __future__ import annotations
+
+from factordiff.evaluation.calibration import confidence_curve
+from factordiff.evaluation.charts import curves
+from factordiff.evaluation.document import Picture, Section, Table
+from factordiff.evaluation.findings import read_finding
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.rows import Row
+from factordiff.experiments.experiment import NOTHING, Experiment, percent
+from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, SINGLES, TEMPERATURES, TUNING
+from factordiff.experiments.tuning import temperature_rows
+from factordiff.experiments.workbench import Workbench
+
+EXPERTS = (*SINGLES, "trans-occ-default-head")
+HEADS = {"zero head": COL_OCC, "default head": DEFAULT_HEAD}
+
+
+def rows() -> list[Row]:
+    """Both occupancy experts at every temperature."""
+    return [row for pair in HEADS.values() for row in temperature_rows(pair)]
+
+
+def run(bench: Workbench) -> None:
+    """Run them, and hold every expert's confidence against its correctness."""
+    bench.run(rows())
+    queries = bench.queries("validation")
+    for name in EXPERTS:
+        bench.find(
+            f"confidence-{name}",
+            (name,),
+            {"queries": bench.size(TUNING)},
+            lambda name=name: confidence_curve(  # type: ignore[misc]
+                bench.experts(name).expert, queries, bench.size(TUNING)
+            ),
+        )
+
+
+def report(archive: Archive) -> Section:
+    """Accuracy by temperature, confidence against correctness, and how the foreground is split."""
+    found = {head: [archive.outcomes(row) for row in temperature_rows(pair)] for head, pair in HEADS.items()}
+    lines = [
+        (
+            f"{temperature:g}",
+            "its choice" if temperature == 0.25 else NOTHING,
+            *(percent(found[head][place], TUNING) for head in HEADS),
+        )
+        for place, temperature in enumerate(TEMPERATURES)
+    ]
+    headings = ("T of the occupancy expert", "paper", *(f"exact %, {head}" for head in HEADS))
+    tables = [Table(headings, tuple(lines), f"Col+Occ, the first {TUNING:,} validation queries.")]
+    pictures = []
+    drawn = {
+        head: (
+            [t for t, one in zip(TEMPERATURES, rows_, strict=True) if one is not None],
+            [100 * float(one.exact.mean()) for one in rows_ if one is not None],
+        )
+        for head, rows_ in found.items()
+        if any(one is not None for one in rows_)
+    }
+    if drawn:
+        chart = curves(drawn, "temperature of the occupancy expert", "exact %", log_x=True)
+        pictures.append(Picture("temperatures", chart, "Col+Occ on validation by temperature."))
+    confidence = _confidence(archive)
+    if confidence:
+        tables.append(_shares(confidence))
+        lines_ = {}
+        for name, curve in confidence.items():
+            cells, right, margins = ([sum(pair) for pair in zip(*curve[key], strict=True)] for key in _SUMS)
+            used = [place for place, count in enumerate(cells) if count]
+            lines_[name] = (
+                [margins[place] / cells[place] for place in used],
+                [right[place] / cells[place] for place in used],
+            )
+        chart = curves(lines_, "mean margin of the cell's top two values", "share right", diagonal=True)
+        caption = "Confidence against correctness at hidden cells, all ten values."
+        pictures.append(Picture("confidence", chart, caption))
+    return Section("Routing temperatures (Table 6)", (), tuple(tables), tuple(pictures))
+
+
+_SUMS = ("cells", "right", "margin")
+
+
+def _confidence(archive: Archive) -> dict[str, dict[str, list[list[float]]]]:
+    found = {name: read_finding(archive.folder, f"confidence-{name}") for name in EXPERTS}
+    return {name: curve for name, curve in found.items() if curve is not None}
+
+
+def _shares(confidence: dict[str, dict[str, list[list[float]]]]) -> Table:
+    """Background and foreground apart, and the largest color's share of the foreground."""
+    lines = []
+    for name, curve in confidence.items():
+        sides = []
+        for side in (0, 1):
+            cells = max(sum(curve["cells"][side]), 1.0)
+            sides += [
+                f"{100 * sum(curve['right'][side]) / cells:.1f}",
+                f"{sum(curve['margin'][side]) / cells:.3f}",
+            ]
+        shares = ", ".join(f"{share:.3f}" for share in curve["largest_color_share"])
+        lines.append((name, *sides, shares))
+    headings = (
+        "expert", "right at background, %", "mean margin there", "right at foreground, %", "mean margin there",
+        "largest color's share of the foreground, 10 / 50 / 90 %",
+    )  # fmt: skip
+    return Table(
+        headings, tuple(lines), "Hidden cells of half-shown answers; a flat split has a share of 0.111."
+    )
+
+
+EXPERIMENT = Experiment("temperatures", rows, run, report)

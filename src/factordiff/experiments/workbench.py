@@ -1,0 +1,171 @@
+"""What every experiment needs: experts by name, queries by split, settings, a folder, and somebody who watches."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.errors import InvalidInput
+from factordiff.evaluation.findings import has_finding, write_finding
+from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
+from factordiff.experts.expert import Expert
+from factordiff.experts.store import MODEL, expert_folder, load_expert, read_config
+
+
+@dataclass(frozen=True)
+class Known:
+    """An expert with what tables say about it."""
+
+    expert: Expert
+    objective: str
+    sha256: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told how a run goes: each row as it begins, and each batch with its nominal passes."""
+
+    row: Callable[[str, int], None] = lambda name, queries: None
+    batch: Callable[[int, int], None] = lambda queries, passes: None
+
+
+@dataclass
+class Workbench:
+    """Runs rows and findings. Experts and queries are arguments: shipped ones and ARC by default, others in tests."""
+
+    experts: Callable[[str], Known]
+    queries: Callable[[str], EvaluationSet]
+    data: str
+    place: Place
+    settings: Settings = field(default_factory=Settings)
+    limit: int | None = None
+    only: str = ""
+    watch: Watch = field(default_factory=Watch)
+
+    @property
+    def archive(self) -> Archive:
+        """The records so far."""
+        return Archive(self.place.folder)
+
+    @property
+    def subset(self) -> bool:
+        """Whether this is less than a full run."""
+        return self.limit is not None
+
+    def planned(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows of a plan that this call runs, each once, cut to the limit."""
+        merged: dict[str, Row] = {}
+        for row in rows:
+            if self.limit is not None:
+                row = replace(
+                    row, queries=self.limit if row.queries is None else min(row.queries, self.limit)
+                )
+            if self.only and not _asked_for(row, self.only):
+                continue
+            known = merged.get(row.name)
+            if known is None or (known.queries is not None and (row.queries or 10**9) > known.queries):
+                merged[row.name] = row
+        return list(merged.values())
+
+    def run(self, rows: Iterable[Row], place: Place | None = None) -> None:
+        """Run the rows that are not done."""
+        where = place or self.place
+        for row in self.planned(rows):
+            if where.deadline is not None and time.monotonic() > where.deadline:
+                return
+            known = [self.experts(name) for name in row.experts]
+            queries = self.queries(row.split)
+            weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
+            about = header(row, self.settings, weights, self.data, len(queries))
+            cost = self.settings.passes(row)
+            self.watch.row(row.name, min(len(queries), row.queries or len(queries)))
+            run_row(
+                row,
+                [one.expert for one in known],
+                [one.objective for one in known],
+                queries,
+                about,
+                self.settings,
+                where,
+                lambda done, cost=cost: self.watch.batch(done, done * cost),  # type: ignore[misc]
+            )
+
+    def find(
+        self, name: str, experts: Sequence[str], about: Mapping[str, Any], look: Callable[[], Any]
+    ) -> None:
+        """Make a finding unless it is there; only the first machine does."""
+        if not self.place.machines.writes:
+            return
+        known = {expert: self.experts(expert).sha256 for expert in experts}
+        head = {"data": self.data, "weights": known, "steps": self.settings.steps, **about}
+        if not has_finding(self.place.folder, name, head):
+            write_finding(self.place.folder, name, head, look())
+
+    def size(self, queries: int) -> int:
+        """How many queries a finding looks at."""
+        return queries if self.limit is None else min(queries, self.limit)
+
+
+def _asked_for(row: Row, only: str) -> bool:
+    return any(
+        part == row.method or part == row.name or f".{part}" in f".{row.name}" for part in only.split(",")
+    )
+
+
+def check_only(only: str, rows: Sequence[Row]) -> None:
+    """Refuse a selection that selects nothing."""
+    unknown = [part for part in only.split(",") if part and not any(_asked_for(row, part) for row in rows)]
+    if unknown:
+        methods = sorted({row.method for row in rows})
+        raise InvalidInput(
+            f"only: no row of this experiment is called {', '.join(unknown)}; expected a method "
+            f"({', '.join(methods)}), experts such as {'+'.join(rows[0].experts)}, or a row's whole name"
+        )
+
+
+def shipped_experts(
+    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
+) -> Callable[[str], Known]:
+    """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
+    loaded: dict[str, Known] = {}
+
+    def known(name: str) -> Known:
+        if name not in loaded:
+            folder = expert_folder(folders.get(name, name))
+            config = read_config(folder)
+            loaded[name] = Known(
+                load_expert(folder, device, dtype),
+                str(config["about"].get("objective", "full")),
+                weight_hash(folder),
+                int(config["parameters"]),
+            )
+        return loaded[name]
+
+    return known
+
+
+def weight_hash(folder: Path) -> str:
+    """The sha256 of an expert's weight file."""
+    return hashlib.sha256((folder / MODEL).read_bytes()).hexdigest()
+
+
+def arc_queries(dataset: Dataset) -> Callable[[str], EvaluationSet]:
+    """The data set's fixed lists, each made once."""
+    made: dict[str, EvaluationSet] = {}
+
+    def queries(split: str) -> EvaluationSet:
+        if split not in made:
+            made[split] = dataset.evaluation(split)  # type: ignore[arg-type]
+        return made[split]
+
+    return queries

@@ -1,0 +1,45 @@
+"""The report's two forms."""
+
+from __future__ import annotations
+
+import re
+
+from factordiff.evaluation.document import Document, Picture, Section, Table, markdown
+from factordiff.evaluation.page import page
+from factordiff.evaluation.verdicts import Verdict
+
+SECTION = Section(
+    "A title",
+    ("A <paragraph> with `code`.",),
+    (Table(("method", "exact %"), (("a|b", "95.2"), None, ("**c**", "1.0")), "A caption"),),
+    (Picture("bars", b"\x89PNG", "What it shows"),),
+    (Verdict("it works", "abstract", "not confirmed", "-1 point"),),
+    (Table(("task", "exact %"), (("007bbfb7", "10.0"),), sortable=True),),
+)
+DOCUMENT = Document("Results", "A SUBSET", (SECTION,))
+
+
+def test_markdown():
+    text = markdown(DOCUMENT)
+    assert text.startswith("# Results\n\n> **A SUBSET**\n\n## A title\n")
+    assert "| a\\|b | 95.2 |\n|  |  |\n| **c** | 1.0 |" in text
+    assert "![What it shows](pictures/bars.png)" in text
+    assert "| it works | abstract | **not confirmed** | -1 point |" in text
+    assert "007bbfb7" not in text  # tables with a row per task are on the page only
+
+
+def test_page_is_self_contained_and_escapes():
+    text = page(DOCUMENT)
+    assert '<p class="warning">A SUBSET</p>' in text
+    assert "A &lt;paragraph&gt; with <code>code</code>." in text
+    assert '<td class="not-confirmed"><b>not confirmed</b></td>' in text
+    assert '<table class="sortable">' in text
+    assert '<td class="number">95.2</td>' in text
+    assert "<td>007bbfb7</td>" in text
+    assert not re.search(r'https?:|(src|href)="(?!data:)|@import|url\(', text)
+
+
+def test_no_warning_no_box():
+    whole = Document("Results", "", (SECTION,))
+    assert 'class="warning"' not in page(whole)
+    assert "SUBSET" not in markdown(whole)

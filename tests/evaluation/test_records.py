@@ -1,0 +1,116 @@
+"""Record files: the same in and out, continued after a crash, refused when they are of something else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factordiff.errors import DataError
+from factordiff.evaluation.benchmark import Record
+from factordiff.evaluation.findings import has_finding, read_finding, write_finding
+from factordiff.evaluation.records import (
+    Batch,
+    append,
+    open_records,
+    read_cells,
+    read_records,
+    write_cells,
+)
+
+HEADER = {"row": "x", "data": "d", "weights": {"a": "1", "b": "2"}, "settings": {"steps": 4, "seed": 0}}
+RECORDS = (
+    Record(0, "aaaaaaaa", 800, (), 100, 90, 3),
+    Record(1, "bbbbbbbb", 800, (3, 4, 5, 17), 100, 90, 3, (), True, False),
+)
+
+
+def batch(*records: Record) -> Batch:
+    return Batch(records, 1.25, "a device", "abc")
+
+
+@given(st.sets(st.integers(0, 99)))
+def test_cells_come_back(cells):
+    assert read_cells(write_cells(sorted(cells))) == tuple(sorted(cells))
+
+
+def test_records_come_back_and_anyone_can_read_them(tmp_path):
+    path = tmp_path / "deep" / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(RECORDS[1]))
+    append(path, batch(RECORDS[0]))
+    file = read_records(path)
+    assert file.header == HEADER
+    assert tuple(file.records) == RECORDS  # in the order of the list, whatever came first
+    assert (file.seconds, file.devices, file.commits) == (2.5, ["a device"], ["abc"])
+    lines = subprocess.run(
+        ["gzip", "-dc", path], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert json.loads(lines[2])["wrong"] == "3-5,17"
+
+
+def test_a_file_that_a_crash_cut_short_continues_where_it_was_whole(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(RECORDS[0]))
+    whole = path.stat().st_size
+    append(path, batch(RECORDS[1]))
+    complete = path.read_bytes()
+    for cut in range(whole + 1, len(complete), 7):
+        path.write_bytes(complete[:cut])
+        assert open_records(path, HEADER).done == {0}
+        assert path.stat().st_size == whole
+        append(path, batch(RECORDS[1]))
+        assert path.read_bytes() == complete
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"weights": {"a": "1", "b": "other"}}, "weights.b is '2' in the file and 'other' now"),
+        ({"data": "other"}, "data is 'd'"),
+        ({"settings": {"steps": 8, "seed": 0}}, "settings.steps is 4"),
+    ],
+)
+def test_records_of_something_else_are_refused_and_left_alone(tmp_path, change, named):
+    path = tmp_path / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(RECORDS[0]))
+    before = path.read_bytes()
+    with pytest.raises(DataError, match=named):
+        open_records(path, {**HEADER, **change})
+    assert path.read_bytes() == before
+
+
+def test_damaged_files_and_other_files_are_refused(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(*RECORDS))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 255
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"damaged|not a file of records"):
+        open_records(path, HEADER)
+    assert path.read_bytes() == data
+    for content in (b"", b"hello", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="not a file of records"):
+            read_records(path)
+    with pytest.raises(DataError, match="run the experiment first"):
+        read_records(tmp_path / "nothing")
+
+
+def test_findings_are_made_once(tmp_path):
+    assert not has_finding(tmp_path, "maps", {"weights": "1"})
+    assert read_finding(tmp_path, "maps") is None
+    write_finding(tmp_path, "maps", {"weights": "1"}, [1, 2])
+    assert has_finding(tmp_path, "maps", {"weights": "1"})
+    assert read_finding(tmp_path, "maps") == [1, 2]
+    with pytest.raises(DataError, match="another weights: '1' in the file and '2' now"):
+        has_finding(tmp_path, "maps", {"weights": "2"})
+    (tmp_path / "maps.json.gz").write_bytes(b"x")
+    with pytest.raises(DataError, match="damaged"):
+        read_finding(tmp_path, "maps")

@@ -1,0 +1,152 @@
+"""Every experiment end to end, and the report made from the records alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from factordiff.errors import Unavailable
+from factordiff.evaluation.document import markdown
+from factordiff.evaluation.outcomes import Archive
+from factordiff.experiments import claims, compute
+from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
+from factordiff.experiments.pairs import COL_OCC, FULL_FULL, PAIRS, single
+from factordiff.experiments.tuning import fitted_temperature, settled
+from tests.experiments.lookup import lookup_bench
+
+
+@pytest.fixture(scope="session")
+def folder(sets, tmp_path_factory):
+    """All experiments, run once."""
+    out = tmp_path_factory.mktemp("records")
+    bench = lookup_bench(sets, out)
+    for experiment in EXPERIMENTS.values():
+        experiment.run(bench)
+    return out
+
+
+def test_single_experts_score_what_they_are_blind_to(folder):
+    archive = Archive(folder)
+    # Of 12 queries Trans-IR misses places 1 and 11, Conv-IR 2 and 3, each by one cell of 100.
+    trans, conv = (archive.outcomes(single(name)) for name in FULL_FULL.experts)
+    assert float(trans.exact.mean()) == pytest.approx(10 / 12)
+    assert float(conv.exact.mean()) == pytest.approx(10 / 12)
+    assert conv.pixel() == pytest.approx(1 - 2 / 1200)
+    table = EXPERIMENTS["single-experts"].report(archive).tables[0]
+    lines = {row[0]: row for row in table.rows}
+    assert lines["Conv-IR, full"][1:5] == ("1,000,000", "99.3", "99.8", "89.3")
+    assert lines["Conv-IR, full"][5].startswith("83.3 % [")
+    assert lines["Conv-IR, full"][5].endswith("(first 12)")
+
+
+def test_routing_stitches_what_no_expert_gets_alone(folder):
+    archive = Archive(folder)
+    for row in (FULL_FULL.row("routing"), COL_OCC.row("routing"), COL_OCC.row("views")):
+        assert archive.outcomes(row).exact.all()
+    # The color expert rules background out, and a product cannot overrule it anywhere.
+    assert not archive.outcomes(COL_OCC.row("geometric-mean")).exact.any()
+    overlap = EXPERIMENTS["overlap"].report(archive)
+    lines = {row[0]: row[2] for row in overlap.tables[0].rows}
+    # The early experts err on places {1, 4} and {2, 3, 5}: apart, so one is always right.
+    assert lines["grids right only in composition"] == "0 of 12"
+    # Each query is a task of its own: composed 1, the better expert 1 everywhere.
+    assert lines["tasks won / lost / tied against the better expert in hindsight"] == "0 / 0 / 12"
+    assert lines["worst loss of a task, points"].startswith("0.0")
+
+
+def test_every_row_of_every_plan_has_records(folder):
+    archive = Archive(folder)
+    for name, experiment in EXPERIMENTS.items():
+        inner = Archive(folder / compute.FOLDER) if name == "compute" else archive
+        for row in experiment.rows():
+            row = row if name == "compute" else settled(archive, row)
+            found = inner.outcomes(row)
+            assert found is not None, row.name
+            assert len(found) == min(12, row.queries or 12), row.name
+
+
+def test_passes_are_counted_as_the_paper_counts_them(folder):
+    table = EXPERIMENTS["compute"].report(Archive(folder)).tables[0]
+    nominal = {row[0]: (row[1], row[2]) for row in table.rows}
+    assert nominal["per-pixel max"] == ("2", "2.00")
+    assert nominal["majority vote, one expert, N=3"] == ("3", "3.00")
+    assert nominal["majority vote across experts, N=3 each"] == ("6", "6.00")
+    assert nominal["FKC, 8 particles"] == ("16", "4.00")  # two particles here
+    relative = {row[0]: row[4] for row in table.rows}
+    assert relative["two experts, nothing composed (the floor)"] == "1.00x"
+
+
+def test_a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
+    archive = Archive(folder)
+    for pair in PAIRS:
+        best = fitted_temperature(archive, pair)
+        scores = {t: archive.outcomes(pair.tempered(t, 1200)).exact.mean() for t in (0.05, 0.25, 1.0, 4.0)}
+        assert archive.outcomes(pair.tempered(best, 1200)).exact.mean() == max(scores.values())
+        if scores[1.0] == max(scores.values()):
+            assert best == 1.0
+
+
+def test_official_tables_ask_for_the_shape_too(folder):
+    section = EXPERIMENTS["official"].report(Archive(folder))
+    lines = {(row[0], row[1]): row[2:] for row in section.tables[0].rows if row is not None}
+    grid, task, *_ = lines["Full+Full", "per pixel"]
+    assert float(grid.split(" ")[0]) > 50
+    assert float(task) <= 100
+    assert all("—" not in row for row in lines.values())
+
+
+def test_the_report_is_made_from_files_alone(folder, tmp_path):
+    written = {path.name for path in write_report(folder, tmp_path)}
+    assert {"README.md", "report.html", "overlap-bars.png", "forward.png", "temperatures.png"} <= written
+    text = (tmp_path / "README.md").read_text()
+    assert "not run yet" not in text
+    for experiment in EXPERIMENTS.values():
+        assert f"## {experiment.report(Archive(folder)).title}" in text
+    for picture in re.findall(r"\]\((pictures/[^)]+)\)", text):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+    html = (tmp_path / "report.html").read_text()
+    assert "http" not in html  # nothing is asked of anywhere
+    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert html.count('class="sortable"') >= 5
+    assert markdown(document(folder)) == text  # the same records, the same report
+
+
+def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
+    bench = lookup_bench(sets, tmp_path / "records", limit=5)
+    EXPERIMENTS["single-experts"].run(bench)
+    write_report(tmp_path / "records", tmp_path)
+    assert "A SUBSET: 4 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
+    assert '<p class="warning">A SUBSET' in (tmp_path / "report.html").read_text()
+    assert len(Archive(tmp_path / "records").outcomes(single("trans-occ"))) == 5
+
+
+def test_records_survive_a_second_run_unchanged(folder, sets):
+    before = {path: path.read_bytes() for path in folder.rglob("*.gz")}
+    bench = lookup_bench(sets, folder)
+    for experiment in EXPERIMENTS.values():
+        experiment.run(bench)
+    assert {path: path.read_bytes() for path in folder.rglob("*.gz")} == before
+
+
+def test_claims_are_judged_on_what_was_run(folder):
+    verdicts = {verdict.claim: verdict for verdict in claims.report(Archive(folder)).verdicts}
+    safe = next(v for claim, v in verdicts.items() if "not worse than the best per-sample" in claim)
+    assert safe.judgement in ("confirmed", "undecided here")
+    useless = next(v for claim, v in verdicts.items() if "nearly useless" in claim)
+    assert useless.judgement in ("confirmed", "undecided here")
+    assert all(verdict.figures for verdict in verdicts.values())
+
+
+def test_an_empty_folder_says_that_nothing_was_run(tmp_path):
+    made = document(tmp_path)
+    assert "not run yet" in made.warning
+    assert "A SUBSET" not in warning(Archive(tmp_path))
+    assert {v.judgement for section in made.sections for v in section.verdicts} == {"undecided here"}
+
+
+def test_names():
+    assert [one.name for one in chosen("voting")] == ["voting"]
+    assert len(chosen("all")) == 8
+    with pytest.raises(Unavailable, match="expected one of single-experts"):
+        chosen("table-2")

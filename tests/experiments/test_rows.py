@@ -1,0 +1,121 @@
+"""Rows: interrupted and divided runs give the records of one whole run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from factordiff.composition.factors import components
+from factordiff.errors import DataError, InvalidInput
+from factordiff.evaluation.methods import Method, answer, drawn_by_weight, method
+from factordiff.evaluation.records import read_records
+from factordiff.evaluation.rows import Row, Settings, build_method
+from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
+from factordiff.experiments.workbench import check_only
+from factordiff.sampling.reveal import ByConfidence
+from tests.experiments.lookup import lookup_bench
+
+SMALL = Settings(steps=4, particles=4, batch_size=5)
+FKC = Row(FULL_FULL.experts, "fkc")
+
+
+def records(bench, row):
+    return read_records(row.file(bench.place.folder)).records
+
+
+@pytest.fixture(scope="session")
+def whole(sets, tmp_path_factory):
+    bench = lookup_bench(sets, tmp_path_factory.mktemp("whole"), settings=SMALL)
+    bench.run([FKC])
+    return records(bench, FKC)
+
+
+def test_a_record_tells_everything(whole, sets):
+    assert [record.query for record in whole] == list(range(12))
+    assert [record.task for record in whole] == sets["test"].task_ids
+    assert all(record.nominal == 2 * 4 * 4 for record in whole)
+    assert all(record.executed <= record.nominal for record in whole)
+    assert all(record.drawn is not None for record in whole)
+
+
+def test_an_interrupted_run_continues(whole, sets, tmp_path):
+    bench = lookup_bench(sets, tmp_path, settings=SMALL)
+    late = replace(bench.place, deadline=time.monotonic() - 1)
+    bench.run([FKC], late)
+    assert not FKC.file(tmp_path).exists()
+    bench.limit = 7
+    bench.run([FKC])
+    assert len(records(bench, FKC)) == 7
+    path = FKC.file(tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    bench.limit = None
+    bench.run([FKC])
+    assert records(bench, FKC) == whole
+
+
+def test_parts_add_up_in_any_order(whole, sets, tmp_path):
+    bench = lookup_bench(sets, tmp_path, settings=SMALL)
+    for part in (2, 0, 1):
+        bench.run([FKC], replace(bench.place, part=(part, 3)))
+    assert records(bench, FKC) == whole
+
+
+def test_other_weights_or_settings_are_refused(sets, tmp_path):
+    lookup_bench(sets, tmp_path, settings=SMALL).run([single("trans-occ")])
+    with pytest.raises(DataError, match=r"settings.steps is 4 in the file and 5 now"):
+        lookup_bench(sets, tmp_path, settings=replace(SMALL, steps=5)).run([single("trans-occ")])
+    with pytest.raises(DataError, match="data is 'data' in the file and 'other' now"):
+        lookup_bench(sets, tmp_path, settings=SMALL, data="other").run([single("trans-occ")])
+
+
+def test_both_readings_come_from_one_run(sets, tmp_path):
+    bench = lookup_bench(sets, tmp_path)
+    experts = [bench.experts(name).expert for name in FULL_FULL.experts]
+    queries, items = sets["test"], torch.arange(12)
+    start = torch.full((12, 100), 10)
+    how = method("rne", ["full", "full"])
+    rule = ByConfidence(4)
+    once = answer(how, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
+    draw = Method("rne", how.composition, how.temperature, how.particles, "draw")
+    again = answer(draw, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
+    assert torch.equal(drawn_by_weight(once, 4, items), again.x_0)
+    assert not torch.equal(once.x_0, again.x_0)
+
+
+def test_factors_of_a_batch_belong_to_its_queries(sets):
+    index = torch.tensor([7, 2])
+    row = COL_OCC.row("routing", factors="component")
+    how = build_method(row, Settings(), ["color", "occupancy"], sets["test"], index)
+    inputs = sets["test"].condition(index).query.view(-1, 10, 10)
+    assert torch.equal(how.composition.partition, components(inputs))
+    assert how.composition.temperatures == (1.0, 0.25)
+    whole = COL_OCC.row("routing", factors="whole")
+    how = build_method(whole, Settings(), ["color", "occupancy"], sets["test"], index)
+    assert how.composition.partition.unique().tolist() == [0]
+    with pytest.raises(InvalidInput, match="factors: expected one of pixel, row"):
+        build_method(replace(row, factors="magic"), Settings(), ["color", "occupancy"], sets["test"], index)
+
+
+def test_names_tell_rows_apart():
+    rows = [
+        FKC,
+        replace(FKC, beta=(1.0, 1.0)),
+        replace(FKC, method="routing"),
+        replace(FKC, method="routing", temperatures=(1.0, 0.25)),
+        replace(FKC, method="routing", factors="row"),
+        replace(FKC, split="validation"),
+    ]
+    assert len({row.name for row in rows}) == len(rows)
+    # temperatures of 1 are none at all
+    assert replace(rows[2], temperatures=(1.0, 1.0)).name == rows[2].name
+
+
+def test_only_selects_by_method_experts_or_name():
+    rows = [single("trans-full"), single("conv-full"), FULL_FULL.row("routing"), FKC]
+    for only in ("fkc", "trans-full+conv-full", "test.conv-full.single", "single,fkc"):
+        check_only(only, rows)
+    with pytest.raises(InvalidInput, match="only: no row of this experiment is called magic"):
+        check_only("fkc,magic", rows)
