@@ -1,0 +1,148 @@
+"""`factordiff train`: from the command to the summary, and every refusal as one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
+
+from factordiff.arc.dataset import Dataset
+from factordiff.cli.app import app
+from factordiff.cli.train import ArcSource, _settings
+from factordiff.errors import CheckpointError, FactorDiffError, Unavailable
+from factordiff.experts.store import load_expert, read_config
+from factordiff.training.settings import Settings, preset
+
+SMALL = [
+    "--batch",
+    "2",
+    "--validation-items",
+    "2",
+    "--device",
+    "cpu",
+    "--log-every",
+    "1",
+    "--refinement",
+    "1,1",
+]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["train", *arguments])
+
+
+def test_train_stop_and_go_on(tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    schedule = ["--decay-from", "2", "--out", out]
+    first = run("tiny", *SMALL, *schedule, "--max-steps", "2")
+    assert first.exit_code == 0, first.output
+    last = first.output.strip().splitlines()[-1]
+    assert last.startswith("trans-ir full: step 2 (the last step)")
+    assert "exact" in last
+    assert last.endswith(f"weights in {out}/weights")
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
+        raise run("tiny", *SMALL, *schedule, "--max-steps", "3").exception
+    more = run("tiny", *SMALL, *schedule, "--max-steps", "3", "--resume")
+    assert more.exit_code == 0, more.output
+    assert "step 3 (the last step)" in more.output.strip().splitlines()[-1]
+    assert read_config(f"{out}/weights")["about"]["step"] == 3
+    assert load_expert(f"{out}/weights").cycles == (1, 1)
+    with pytest.raises(CheckpointError, match="the checkpoint has seed = 0, this run 1"):
+        raise run("tiny", *SMALL, *schedule, "--max-steps", "4", "--resume", "--seed", "1").exception
+
+
+def test_a_termination_ends_it_well(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "factordiff",
+            "train",
+            "tiny",
+            *SMALL,
+            "--backbone",
+            "conv-ir",
+            "--objective",
+            "color",
+            "--out",
+            str(out),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and '"log"' not in _text(out / "log.jsonl"):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    printed, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    last = printed.strip().splitlines()[-1]
+    assert last.startswith("conv-ir color: step ")
+    assert "(SIGTERM)" in last
+    assert "color given foreground" in last
+    events = [json.loads(line) for line in _text(out / "log.jsonl").splitlines()]
+    assert events[-1]["stopped_by"] == "SIGTERM"
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["huge"], "preset: expected one of paper, fast, tiny, got 'huge'"),
+        (["tiny", "--objective", "shape"], "objective: expected one of full, occupancy, color, got 'shape'"),
+        (["tiny", "--backbone", "mlp"], "backbone: expected one of trans-ir, conv-ir, got 'mlp'"),
+        (["tiny", "--device", "tpu"], "device: expected one of auto, cpu, cuda, mps, got 'tpu'"),
+        (["tiny", "--refinement", "2"], "--refinement: expected H,L such as 2,2, got '2'"),
+    ],
+)
+def test_refusals(arguments: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FactorDiffError) as refused:
+        raise run(*arguments, "--out", str(tmp_path / "run")).exception
+    assert str(refused.value).startswith(said)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_no_gpu_where_one_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="cuda was asked for, but this machine has none"):
+        raise run("tiny", "--device", "cuda", "--out", str(tmp_path / "run")).exception
+
+
+def test_settings_from_the_command() -> None:
+    assert _settings("fast", {}, {}) == preset("fast")
+    changed = _settings("fast", {"max_steps": 9000, "warmup": 100}, {"conditioning": "paper"})
+    assert (changed.max_steps, changed.warmup, changed.decay_from) == (9000, 100, 100)
+    assert changed.network["conditioning"] == "paper"
+    # The paper's rate does not decay, however long the run.
+    assert _settings("paper", {"max_steps": 100}, {}).decay_from == 100
+    assert _settings("fast", {"frames": 5}, {}).min_frames == 5
+
+
+def test_the_data_set_as_a_source() -> None:
+    source = ArcSource(Dataset.load(), Settings(tasks=8, identity_share=1.0))
+    step, items = torch.tensor(3), torch.arange(16)
+    condition, x_0 = source.draw(5, step, items)
+    again, same = source.draw(5, step, items[4:7])
+    assert torch.equal(again.query, condition.query[4:7])
+    assert torch.equal(same, x_0[4:7])
+    assert condition.present.all()
+    condition, x_0 = source.validation(20)
+    assert len(condition) == len(x_0) == 20
+    queries = Dataset.load().evaluation("validation")
+    first_tasks = queries.task_indices < 8
+    assert torch.equal(x_0, queries.x_0[first_tasks][:20])
