@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from factordiff.arc.task import Task
     from factordiff.solving.answer import TaskAnswers
 
-Temperatures = Mapping[str, float] | Sequence[float]
+Temperatures = Mapping[str, float | int] | Sequence[float | int]
 ExpertLike = str | Path | Expert
 CPU = torch.device("cpu")
 

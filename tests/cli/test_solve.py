@@ -1,0 +1,227 @@
+"""`factordiff solve`: sources, outputs, refusals and exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from factordiff.arc.task import spell_task
+from factordiff.arc.task_files import write_challenges, write_task
+from factordiff.cli import solve as verb
+from factordiff.cli.app import app
+from factordiff.errors import DataError, InvalidInput, Unavailable
+from factordiff.experts import store
+from factordiff.sampling.trace import Trace
+from tests.solving_experts import task, tiny_experts
+
+run = CliRunner().invoke
+BIG = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[0] * 11]}]}
+BAD_COLOR = {"train": [{"input": [[1, 12]], "output": [[1]]}], "test": [{"input": [[0]]}]}
+
+
+@pytest.fixture(scope="module")
+def experts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return ",".join(tiny_experts(tmp_path_factory.mktemp("experts")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two good tasks, one too large, one with a bad color, one that is no JSON."""
+    tasks = tmp_path / "tasks"
+    write_task(task("first"), tasks / "a-first.json")
+    write_task(task("second"), tasks / "z-second.json")
+    (tasks / "big.json").write_text(json.dumps(BIG))
+    (tasks / "color.json").write_text(json.dumps(BAD_COLOR))
+    (tasks / "half.json").write_text('{"train": [')
+    return tasks
+
+
+def test_a_task_file_is_answered_and_everything_is_written(experts: str, tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    names = {"--picture": "p.png", "--animate": "a.gif", "--trace": "t.json", "--out": "s.json"}
+    options = [part for name, file in names.items() for part in (name, str(tmp_path / file))]
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", experts, "--explain", *options])
+    assert result.exit_code == 0, result.output
+    assert "plus, test 0" in result.stdout
+    assert "plus, test 1" in result.stdout
+    assert "1 answered" in result.stdout
+    assert re.search(r"decided by .* trans-full said .* conv-full said", result.stdout)
+    assert "\x1b[" not in result.stdout  # no terminal, no escape codes
+
+    submission = json.loads((tmp_path / "s.json").read_text())
+    assert list(submission) == ["plus"]
+    assert [sorted(test) for test in submission["plus"]] == [["attempt_1", "attempt_2"]] * 2
+    assert (len(submission["plus"][0]["attempt_1"]), len(submission["plus"][1]["attempt_2"])) == (2, 1)
+    traces = json.loads((tmp_path / "t.json").read_text())
+    assert traces["version"] == 1
+    told = traces["tasks"]["plus"][1]
+    assert (told["test"], told["method"], told["experts"]) == (1, "routing", ["trans-full", "conv-full"])
+    assert len(Trace.from_json(json.dumps(told["trace"])).start[0]) == 100
+    for file in ("p.png", "a.gif"):
+        with Image.open(tmp_path / file) as drawn:
+            assert drawn.width > 100
+
+
+def test_others_are_solved_when_some_are_refused(experts: str, folder: Path, tmp_path: Path) -> None:
+    result = run(app, ["solve", str(folder), "--experts", experts, "--out", str(tmp_path / "s.json")])
+    assert result.exit_code == verb.SOME_REFUSED == 3, result.output
+    assert "2 answered" in result.stdout
+    assert "3 refused" in result.stdout
+    assert "task big, test pair 0, input: 1x11 cells, expected at most 10x10" in result.stderr
+    assert (
+        "task color, train pair 0, input, cell (row 0, column 1): expected a whole number 0..9"
+        in result.stderr
+    )
+    assert re.search(r"refused: .*half\.json: not valid JSON", result.stderr)
+    assert list(json.loads((tmp_path / "s.json").read_text())) == ["a-first", "z-second"]
+
+
+def test_a_challenges_file_and_standard_input(experts: str, tmp_path: Path) -> None:
+    write_challenges([task("one"), task("two")], tmp_path / "challenges.json")
+    content = json.loads((tmp_path / "challenges.json").read_text())
+    (tmp_path / "challenges.json").write_text(json.dumps({**content, "three": BIG}))
+    result = run(app, ["solve", str(tmp_path / "challenges.json"), "--experts", experts])
+    assert result.exit_code == 3
+    assert "two, test 1" in result.stdout
+    assert "task three" in result.stderr
+
+    result = run(app, ["solve", "-", "--experts", experts], input=json.dumps(spell_task(task())))
+    assert result.exit_code == 0, result.output
+    assert "stdin, test 1" in result.stdout
+    result = run(app, ["solve", "-", "--experts", experts], input=json.dumps(BIG))
+    assert result.exit_code == 3
+    assert "0 answered, 1 refused" in result.stdout
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_may_not(experts: str, tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+
+    def answers(seed: int) -> str:
+        options = [
+            "--experts",
+            experts,
+            "--method",
+            "fkc",
+            "--seed",
+            str(seed),
+            "--out",
+            str(tmp_path / "s.json"),
+        ]
+        assert run(app, ["solve", str(tmp_path / "plus.json"), *options]).exit_code == 0
+        return (tmp_path / "s.json").read_text()
+
+    assert answers(1) == answers(1)
+    assert answers(1) != answers(2)
+
+
+def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    one = experts.split(",")[0]
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one, "--exact"])
+    assert "100 passes" in result.stdout
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one, "--fast"])
+    assert "100 passes" not in result.stdout
+
+
+def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
+    result = run(app, ["solve", str(tmp_path / "plus.json")])
+    assert isinstance(result.exception, Unavailable)
+    assert "'trans-full' is neither a folder nor a shipped expert" in str(result.exception)
+    tiny_experts(tmp_path / "weights")
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "conv-full=0.25"])
+    assert result.exit_code == 0, result.output
+    assert "trans-full + conv-full, routing" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        (["nowhere.json"], DataError, r"nowhere\.json: cannot be read"),
+        (["."], DataError, "has no .json file"),
+        (["-"], DataError, "standard input: not valid JSON"),
+        (["task", "--picture", "p.jpeg"], InvalidInput, "--picture: expected a file name that ends in .png"),
+        (["task", "--animate", "a.png"], InvalidInput, "--animate: expected a file name that ends in .gif"),
+        (["task", "--temperature", "trans-full=hot"], InvalidInput, "--temperature: expected NAME=NUMBER"),
+        (["task", "--temperature", "nobody=1"], InvalidInput, "no expert is called 'nobody'"),
+        (["task", "--factors", "knot"], InvalidInput, "factors: expected one of pixel"),
+        (["task", "--method", "magic"], Unavailable, "method: expected one of"),
+        (["task", "--experts", ","], InvalidInput, "at least one expert"),
+        (["task", "--device", "abacus"], Unavailable, "device: expected one of"),
+        (["list"], DataError, "expected a task .* or an object that maps ids to tasks"),
+    ],
+)
+def test_errors_name_what_is_wrong(
+    arguments: list[str],
+    error: type,
+    sentence: str,
+    experts: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if arguments[0] == "task":
+        write_task(task(), tmp_path / "task")
+    (tmp_path / "list").write_text("[1, 2]")
+    before = sorted(tmp_path.iterdir())
+    result = run(app, ["solve", "--experts", experts, *arguments], input="")
+    assert isinstance(result.exception, error), result.output
+    assert re.search(sentence, str(result.exception))
+    assert sorted(tmp_path.iterdir()) == before  # nothing half written
+
+
+def test_temperatures_as_they_are_typed() -> None:
+    assert verb.read_temperatures("") is None
+    assert verb.read_temperatures("a=1, b=0.25") == {"a": 1.0, "b": 0.25}
+    assert verb.read_temperatures("1,0.25") == [1.0, 0.25]
+
+
+def test_a_folder_names_a_task_once(experts: str, tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "one" / "plus.json")
+    write_task(task(), tmp_path / "two" / "plus.json")
+    result = run(app, ["solve", str(tmp_path), "--experts", experts])
+    assert result.exit_code == 3
+    assert "1 answered" in result.stdout
+    assert "ids must be unique" in result.stderr
+
+
+def test_a_colored_terminal_gets_colors(experts: str, tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from factordiff import compose
+    from factordiff.cli.solve_display import show
+
+    answer = compose(experts.split(",")).solve(task())[0]
+    console = Console(force_terminal=True, color_system="truecolor", width=120, record=True, file=StringIO())
+    show(console, answer)
+    html = console.export_html()
+    assert "#0074d9" in html  # blue, from the input
+    assert "#2f7fd1" in html or "#e8833a" in html  # an expert of the routing map
+
+
+@pytest.mark.slow
+def test_every_task_of_arc_gets_an_answer_or_a_refusal(experts: str, tmp_path: Path) -> None:
+    from factordiff.arc.official import arc_agi_1
+
+    sets = arc_agi_1()
+    tasks = [one for part in sets.values() for one in part.values()]
+    write_challenges(tasks, tmp_path / "all.json")
+    result = run(
+        app, ["solve", str(tmp_path / "all.json"), "--experts", experts, "--out", str(tmp_path / "s.json")]
+    )
+    assert result.exit_code == 3, result.exception
+    answered = json.loads((tmp_path / "s.json").read_text())
+    # Test outputs are hidden here, so a task whose other grids all fit is answered.
+    refused = set(re.findall(r"refused: task (\w+),", result.stderr))
+    assert len(answered) + len(refused) == len(tasks) == 800
+    assert not refused & answered.keys()
+    fitting = {one.id for one in tasks if one.fits()}
+    assert fitting <= answered.keys()

@@ -1,0 +1,161 @@
+"""What an answer tells: its path, who decided, why, and how it looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from factordiff import ByConfidence, compose
+from factordiff.arc import drawing, svg
+from factordiff.errors import DataError, InvalidInput
+from factordiff.solving.answer import Answer, Refusal
+from factordiff.solving.pictures import animation, picture, save_animation, save_picture
+from factordiff.solving.story import chapters, decided_by
+from tests.solving_experts import grid, halves, task
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    return compose(halves(), reveal=ByConfidence(20)).solve(task())[0]
+
+
+def test_every_cell_is_decided_once_and_by_the_surer_expert(answer: Answer) -> None:
+    labels = decided_by(answer.samples)
+    assert labels is not None
+    assert labels == [0 if cell % 10 < 2 else 1 for cell in range(100)]
+    revealed = [cell for chapter in chapters(answer.samples) for cell in chapter.revealed]
+    assert sorted(revealed) == list(range(100))
+
+
+def test_an_explanation_says_who_and_what_the_others_said(answer: Answer) -> None:
+    explanation = answer.explain()
+    assert len(explanation) == 8  # the cells of the 2x4 grid, not the padding
+    decision = explanation.at(0, 2)
+    assert (decision.color, decision.decided_by, decision.disputed) == (4, "right", True)
+    left, right = decision.opinions
+    assert (left.color, right.color) == (5, 4)
+    assert right.margin == pytest.approx(0.98 - 0.02 / 9, abs=1e-6)
+    assert left.margin == pytest.approx(0.4 - 0.6 / 9, abs=1e-6)
+    assert left.chance_of_answer == pytest.approx(0.6 / 9, abs=1e-6)
+    assert "(0, 2) = 4 by right: left said 5 (0.40, margin 0.333)" in repr(decision)
+    assert len(explanation.disputed()) == 7  # at (1, 0) the right color is 5, the habit of the other
+    assert [one.step for one in explanation] == sorted(one.step for one in explanation)
+    json.dumps(explanation.spelled(), allow_nan=False)
+    with pytest.raises(InvalidInput, match=r"\(5, 5\) was not decided"):
+        explanation.at(5, 5)
+
+
+def test_methods_that_do_not_route_explain_what_each_said() -> None:
+    answer = compose(halves(), "mixture", reveal=ByConfidence(5)).solve(task())[0]
+    assert answer.routing is None
+    decision = answer.explain().at(0, 0)
+    assert decision.decided_by is None
+    assert "by all" in repr(decision)
+
+
+def test_a_vote_has_no_single_path() -> None:
+    answer = compose(halves(), "vote", runs=1, reveal=ByConfidence(2)).solve(task())[0]
+    assert answer.trace is None
+    assert answer.routing is None
+    with pytest.raises(InvalidInput, match="pooled from several runs"):
+        answer.explain()
+    with pytest.raises(InvalidInput, match="no single path"):
+        animation(answer)
+
+
+def test_the_path_of_a_particle_is_followed_back_through_resamplings() -> None:
+    """Every chapter only adds to the one before, which a wrong ancestor would not."""
+    for seed in range(3):
+        answer = compose(halves(), "rne", particles=6, reveal=ByConfidence(10)).solve(task(), seed=seed)[0]
+        assert answer.trace is not None
+        assert any(step.ancestors != [list(range(6))] for step in answer.trace.steps)
+        told = chapters(answer.samples)
+        known = torch.tensor(told[0].before)
+        for chapter in told:
+            assert chapter.before == known.tolist()
+            after = torch.tensor(chapter.after)
+            assert (after[known != 10] == known[known != 10]).all()
+            known = after
+        assert known.tolist() == answer.samples.x_0[0].tolist()
+
+
+def test_an_answer_with_nothing_left_to_decide() -> None:
+    everything = {(row, column): 1 for row in range(10) for column in range(10)}
+    answer = compose(halves()).solve(task(), given=everything)[0]
+    assert answer.routing is None
+    with pytest.raises(InvalidInput, match="nothing was left to decide"):
+        answer.explain()
+
+
+def test_everything_has_a_useful_repr(answer: Answer) -> None:
+    assert repr(answer).startswith("Answer(task plus, test 0: 2x4 and 10x10, right; 80 passes)")
+    assert repr(answer.routing) == "Routed(2x4; left: 4, right: 4)"
+    assert repr(answer.alone[0]) == "Alone(left, 10x10, 20 passes)"
+    assert repr(answer.team) == "Team(left (full) + right (full); routing; factors pixel)"
+    assert repr(answer.explain()) == "Explanation(8 cells, 7 of them disputed)"
+    assert repr(Refusal("x", "too large")) == "Refusal(x: too large)"
+    assert repr(task()) == "Task(plus: 2 demonstrations, 2 tests)"
+    assert [repr(pair) for pair in task().tests] == ["Pair(2x4 -> 2x4)", "Pair(1x2 -> ?)"]
+    assert "TaskAnswers(plus: Answer(" in repr(compose(halves()).solve(task()))
+
+
+def rectangles(text: str) -> list[str | None]:
+    return [part.get("fill") for part in ElementTree.fromstring(text).iter() if part.tag.endswith("rect")]
+
+
+def test_a_grid_as_svg_shows_every_cell_in_its_color() -> None:
+    drawn = svg.grid_svg(grid([[0, 3], [9, 1]]))
+    assert rectangles(drawn)[:4] == ["#000000", "#2ecc40", "#870c25", "#0074d9"]
+    assert drawn._repr_svg_() == drawn
+
+
+def test_the_colors_are_those_of_the_pictures() -> None:
+    assert tuple("#{:02x}{:02x}{:02x}".format(*color) for color in drawing.PALETTE) == svg.COLORS
+
+
+def test_a_routing_map_as_svg_names_the_experts(answer: Answer) -> None:
+    assert answer.routing is not None
+    drawn = answer.routing._repr_svg_()
+    fills = rectangles(drawn)
+    assert fills[:8] == [*[svg.expert_color(0)] * 2, *[svg.expert_color(1)] * 2] * 2
+    assert "left: 4" in drawn
+    unusual = svg.routing_svg(np.array([[-1, 0]]), ["<b>&"])
+    assert rectangles(unusual)[:2] == [svg.HIDDEN, svg.expert_color(0)]
+    assert "<b>&" not in unusual  # names are text, not markup
+
+
+def test_notebooks_get_html_and_svg(answer: Answer) -> None:
+    html = answer._repr_html_()
+    assert html.count("<svg") == 2
+    for title in ("input", "attempt 1", "attempt 2", "truth", "decided by"):
+        assert title in html
+    assert ElementTree.fromstring(task()._repr_svg_()) is not None
+    assert ElementTree.fromstring(answer.alone[0]._repr_svg_()) is not None
+
+
+def test_a_picture_and_an_animation(answer: Answer, tmp_path: Path) -> None:
+    save_picture(picture([answer, answer]), tmp_path / "deep" / "answer.png")
+    one = picture([answer])
+    with Image.open(tmp_path / "deep" / "answer.png") as drawn:
+        assert drawn.height == 2 * one.height
+    frames = animation(answer)
+    assert len(frames) == 21
+    save_animation(frames, tmp_path / "answer.gif")
+    with Image.open(tmp_path / "answer.gif") as moving:
+        assert moving.n_frames > 5  # frames in which only padding was revealed look alike and are merged
+        assert moving.info["loop"] == 0
+    assert not list(tmp_path.rglob("*.half"))
+
+
+def test_pictures_that_cannot_be_drawn_or_written_are_refused(answer: Answer, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="picture: expected at least one answer"):
+        picture([])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        save_picture(picture([answer]), tmp_path / "file" / "answer.png")

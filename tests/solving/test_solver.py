@@ -1,0 +1,189 @@
+"""Tasks in, answers out: both attempts, given cells, refusals that name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from factordiff import compose, solve
+from factordiff.arc.task import Pair, Task, spell_task
+from factordiff.arc.task_files import write_challenges, write_task
+from factordiff.errors import DataError, InvalidInput
+from factordiff.sampling.reveal import ByConfidence
+from factordiff.solving.factors import partition
+from factordiff.solving.solver import check_task, condition_of, starting_canvas
+from tests.solving_experts import Rule, further, grid, halves, plus_one, task, tiny_experts
+
+
+def everywhere(place: torch.Tensor) -> torch.Tensor:
+    return torch.ones(100, dtype=torch.bool)
+
+
+def test_two_experts_that_each_know_half_solve_the_task() -> None:
+    answers = compose(halves()).solve(task())
+    assert len(answers) == 2
+    assert answers[0].right is True
+    assert answers[0].grid.tolist() == further(task().tests[0].input).tolist()
+    assert answers[1].right is None
+    assert answers[1].grid.tolist() == [[8, 9]]
+    assert answers.right is None
+    assert not any(np.array_equal(one.grid, answers[0].grid) for one in answers[0].alone)
+
+
+def test_the_second_attempt_is_the_first_single_answer_that_differs() -> None:
+    know = Rule(plus_one, everywhere)
+    copy = Rule(lambda query: query, everywhere)
+    first_differs = compose({"copy": copy, "know": know}, temperatures={"know": 0.5}).solve(task())[0]
+    assert first_differs.grid.tolist() == further(task().tests[0].input).tolist()
+    assert first_differs.alternative.tolist() == task().tests[0].input.tolist()
+    second_differs = compose({"know": know, "copy": copy}, temperatures={"know": 0.5}).solve(task())[0]
+    assert second_differs.alternative.tolist() == task().tests[0].input.tolist()
+    agree = compose({"know": know, "also": know}).solve(task())[0]
+    assert agree.alternative is agree.grid
+
+
+def test_passes_are_counted_and_the_experts_alone_are_among_them() -> None:
+    experts = halves()
+    answer = compose(experts, reveal=ByConfidence(4)).solve(task())[1]
+    assert answer.nominal_passes == 2 * 4
+    assert [one.executed_passes for one in answer.alone] == [4, 4]
+    assert answer.executed_passes == 16
+
+
+def test_one_expert_is_asked_once() -> None:
+    expert = Rule(plus_one, everywhere)
+    answers = compose([expert], reveal=ByConfidence(4)).solve(task())
+    assert answers[0].right
+    assert expert.passes == 8
+    assert answers[0].executed_passes == 4
+
+
+def test_given_cells_are_kept_and_decided_by_nobody() -> None:
+    answer = compose(halves()).solve(task(), given={(0, 0): 6, (1, 3): 1})[0]
+    assert answer.grid[0, 0] == 6
+    assert answer.grid[1, 3] == 1
+    assert answer.routing is not None
+    assert answer.routing.labels.tolist() == [[-1, 0, 1, 1], [0, 0, 1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({(0, 10): 1}, r"given: cell \(0, 10\) lies outside"),
+        ({(-1, 0): 1}, r"given: cell \(-1, 0\) lies outside"),
+        ({(0, 0): 10}, r"given: cell \(0, 0\): expected a color 0..9, got 10"),
+        ({(0, 0): -1}, r"expected a color"),
+    ],
+)
+def test_given_cells_must_be_cells_and_colors(given: dict[tuple[int, int], int], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        starting_canvas(given)
+
+
+def test_a_test_is_answered_the_same_alone_and_after_others() -> None:
+    both = compose(halves(), "fkc", particles=4).solve(task(), seed=3)
+    again = compose(halves(), "fkc", particles=4).solve(task(), seed=3)
+    assert both[1].canvas.tolist() == again[1].canvas.tolist()
+    other = compose(halves(), "fkc", particles=4).solve(task(), seed=4)
+    assert both[1].canvas.tolist() != other[1].canvas.tolist()
+
+
+@pytest.mark.parametrize("factors", ["pixel", "row", "column", "block:2x2", "component", "whole"])
+def test_a_factor_speaks_with_one_voice_at_every_step(factors: str) -> None:
+    answer = compose(halves(), factors=factors, reveal=ByConfidence(5)).solve(task())[0]
+    labels = partition(factors, 100, (10, 10), condition_of(task(), 0).query)
+    of_cell = torch.arange(100) if labels is None else torch.as_tensor(labels).reshape(-1)
+    assert answer.trace is not None
+    for step in answer.trace.steps:
+        assert step.routing is not None
+        spoken = torch.tensor(step.routing[0][0])
+        for factor in of_cell[spoken >= 0].unique():
+            assert len(spoken[(of_cell == factor) & (spoken >= 0)].unique()) == 1
+    if factors in ("pixel", "column", "block:2x2"):  # the experts divide the columns: 0, 1 and the rest
+        assert answer.right
+
+
+def test_components_are_those_of_the_query() -> None:
+    """A piece that reaches one cell into the other's half is at first spoken for by its majority."""
+    pair = Pair(grid([[3, 3, 3, 0]]), grid([[4, 4, 4, 0]]))
+    answer = compose(halves(), factors="component", reveal=ByConfidence(1)).solve(
+        Task("3", (pair,), (pair,))
+    )[0]
+    assert answer.canvas[:4].tolist() == [4, 4, 5, 0]
+
+
+def test_networks_answer_too(tmp_path: Path) -> None:
+    answers = compose(tiny_experts(tmp_path), reveal=ByConfidence(4)).solve(task())
+    assert [answer.grid.shape for answer in answers] == [(2, 4), (1, 2)]
+    assert answers[0].team.names == ("trans-full", "conv-full")
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_one_to_ten_demonstrations_fit(count: int, tmp_path: Path) -> None:
+    many = Task("many", task().demonstrations[:1] * count, task().tests)
+    assert condition_of(many, 0).present.shape == (1, count)
+    assert len(compose(tiny_experts(tmp_path), reveal=ByConfidence(2)).solve(many)) == 2
+
+
+def test_too_many_demonstrations_are_refused() -> None:
+    for count in (0, 11):
+        with pytest.raises(
+            InvalidInput, match=f"task many, train: expected 1 to 10 demonstrations, got {count}"
+        ):
+            check_task(Task("many", task().demonstrations[:1] * count, task().tests))
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("train input", "task big, train pair 1, input: 1x11 cells, expected at most 10x10"),
+        ("train output", "task big, train pair 1, output: 1x11"),
+        ("test input", "task big, test pair 1, input: 1x11"),
+        ("test output", "task big, test pair 1, output: 1x11"),
+    ],
+)
+def test_large_grids_are_refused_by_place(where: str, sentence: str) -> None:
+    small, large = grid([[1]]), grid([[0] * 11])
+    pair = Pair(large, small) if where.endswith("input") else Pair(small, large)
+    fine = Pair(small, small)
+    big = (
+        Task("big", (fine, pair), (fine,))
+        if where.startswith("train")
+        else Task("big", (fine,), (fine, pair))
+    )
+    with pytest.raises(InvalidInput, match=sentence):
+        compose(halves()).solve(big)
+
+
+def test_three_lines_to_an_answer(tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    from_file = solve(tmp_path / "plus.json", halves())
+    from_values = solve(spell_task(task()), halves())
+    from_task = solve(task(), halves())
+    assert from_file.task == "plus"
+    assert from_file.right is None
+    for answers in (from_file, from_values, from_task):
+        assert answers[0].right
+
+
+def test_a_file_of_several_tasks_is_not_one_task(tmp_path: Path) -> None:
+    write_challenges([task("one"), task("two")], tmp_path / "two.json")
+    with pytest.raises(DataError, match=r"two\.json: has 2 tasks; solve takes one"):
+        solve(tmp_path / "two.json", halves())
+
+
+def test_a_step_can_be_heard_and_a_listener_can_stop_it() -> None:
+    heard: list[tuple[int, int]] = []
+    compose(halves(), reveal=ByConfidence(4)).solve(
+        task(), on_step=lambda done, total: heard.append((done, total))
+    )
+    assert heard[:4] == [(25, 100), (50, 100), (75, 100), (100, 100)]
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compose(halves()).solve(task(), on_step=stop)

@@ -1,0 +1,125 @@
+"""Experts put together: names, temperatures, factors, and every method on cells in a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from factordiff import ByConfidence, TabularExpert, compose
+from factordiff.composition.factors import blocks
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.evaluation.methods import METHODS
+from factordiff.solving.factors import partition
+from factordiff.toy.painting import painters, picture
+from tests.solving_experts import halves, tiny_experts
+
+
+def chains() -> dict[str, TabularExpert]:
+    """Two experts about a line of four cells and two values: one knows the first two are equal, one the last two."""
+    anything, equal = torch.full((2, 2), 0.25), torch.tensor([[0.5, 0.0], [0.0, 0.5]])
+    return {
+        "first": TabularExpert(equal[:, :, None, None] * anything),
+        "last": TabularExpert(anything[:, :, None, None] * equal),
+    }
+
+
+LINE = torch.full((6, 4), 2)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("single", "views")])
+def test_every_method_fills_a_line_of_cells(name: str) -> None:
+    drawn = compose(chains(), name).sample(LINE, seed=1)
+    assert drawn.x_0.shape == (6, 4)
+    assert int(drawn.x_0.max()) < 2
+
+
+def test_routing_on_a_line_keeps_both_rules() -> None:
+    """The equality of the first two is one expert's to see, that of the last two the other's."""
+    x_0 = compose(chains()).sample(LINE.repeat(20, 1), temperature=1.0, seed=1).x_0
+    assert (x_0[:, 0] == x_0[:, 1]).all()
+    assert (x_0[:, 2] == x_0[:, 3]).all()
+    assert len(x_0.unique(dim=0)) == 4
+
+
+@pytest.mark.parametrize("layout", [(1, 64), (64, 1), (8, 8)])
+def test_a_line_and_a_grid_are_the_same_cells(layout: tuple[int, int]) -> None:
+    blank = torch.full((1, 64), 5)
+    pixel = compose(list(painters()), layout=layout).sample(blank).x_0
+    assert (pixel == picture()).sum() == 64
+    for factors in ("row", "column", "whole", "block:1x2"):
+        assert compose(list(painters()), factors=factors, layout=layout).sample(blank).x_0.shape == (1, 64)
+
+
+def test_sampling_does_not_hurry_unless_told() -> None:
+    passes = {
+        pace: int(compose(list(painters()), reveal=pace).sample(torch.full((1, 64), 5)).nominal_passes)
+        for pace in (None, "exact", "fast", ByConfidence(2))
+    }
+    assert passes[None] == passes["exact"] == 2 * 64
+    assert passes[ByConfidence(2)] == 4
+    assert passes["fast"] < passes["exact"]
+
+
+def test_names_come_from_the_mapping_the_folder_or_are_counted(tmp_path: Path) -> None:
+    folders = tiny_experts(tmp_path)
+    assert compose(folders).names == ("trans-full", "conv-full")
+    assert compose({"a": folders[0], "b": folders[1]}).names == ("a", "b")
+    assert compose(list(painters())).names == ("expert 1", "expert 2")
+    assert compose([folders[0], folders[0]]).names == ("trans-full (1)", "trans-full (2)")
+
+
+def test_objectives_come_from_the_folder(tmp_path: Path) -> None:
+    folders = tiny_experts(tmp_path, ("trans-color", "trans-occ"))
+    team = compose(folders, "views")
+    assert repr(team) == "Team(trans-color (color) + trans-occ (occupancy); views; factors pixel)"
+    composition = team.how(100).composition
+    assert (composition.occupancy, composition.color) == (1, 0)  # type: ignore[attr-defined]
+
+
+def test_temperatures_by_name_or_in_order() -> None:
+    assert compose(halves(), temperatures={"right": 0.25}).temperatures == (1.0, 0.25)
+    assert compose(halves(), temperatures=[2, 0.5]).temperatures == (2.0, 0.5)
+    assert "temperatures 1, 0.25" in repr(compose(halves(), temperatures={"right": 0.25}))
+
+
+def test_a_partition_can_be_given_as_it_is() -> None:
+    team = compose(list(painters()), factors=blocks(8, 8, 4, 4))
+    assert "factors given" in repr(team)
+    assert team.how(64).composition.partition is team.factors  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"experts": "trans-full"}, InvalidInput, "experts: expected a list of experts, got 'trans-full'"),
+        ({"experts": []}, InvalidInput, "at least one expert"),
+        ({"experts": [3]}, InvalidInput, "number 1 is a int, expected a name, a folder, or an object with"),
+        ({"experts": ["nobody"]}, Unavailable, "'nobody' is neither a folder nor a shipped expert"),
+        ({"method": "magic"}, Unavailable, "method: expected one of .*, got 'magic'"),
+        ({"method": "single"}, InvalidInput, "'single' takes one expert, got 2"),
+        ({"method": "views"}, InvalidInput, "'views' takes two experts, one of them trained on occupancy"),
+        ({"factors": "line"}, InvalidInput, "factors: expected one of pixel, .*, got 'line'"),
+        ({"factors": "block:0x2"}, InvalidInput, "factors: expected"),
+        ({"factors": "block:HxW"}, InvalidInput, "such as block:2x2"),
+        ({"temperatures": [1]}, InvalidInput, "temperatures: expected 2 numbers, one per expert, got 1"),
+        ({"temperatures": {"up": 1}}, InvalidInput, "no expert is called 'up'; expected left, right"),
+        ({"reveal": "slow"}, InvalidInput, "reveal: expected 'fast', 'exact' or a reveal rule, got 'slow'"),
+        ({"sharpness": 1}, InvalidInput, "options: .*'sharpness'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], error: type, sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        compose(**{"experts": halves(), **arguments})
+
+
+def test_factors_with_a_shape_need_a_layout() -> None:
+    with pytest.raises(InvalidInput, match="layout: factors 'row' need the height and width of the 64 cells"):
+        compose(list(painters()), factors="row").sample(torch.full((1, 64), 5))
+    with pytest.raises(InvalidInput, match=r"of the 64 cells, got \(3, 3\)"):
+        partition("column", 64, (3, 3))
+    with pytest.raises(InvalidInput, match="'component' are those of the query"):
+        partition("component", 64, (8, 8))
