@@ -34,9 +34,10 @@ def padded(told: Condition, frames: int) -> Condition:
 
 
 @both
-@pytest.mark.parametrize("patch", [1, 2])
-def test_the_order_of_the_demonstrations_changes_nothing(backbone: str, patch: int) -> None:
-    network = small(backbone, **({"pair_patch": patch} if backbone == "trans-ir" else {}))
+@pytest.mark.parametrize("patch", [1, 2, 3])
+@pytest.mark.parametrize("field", [False, True])
+def test_the_order_of_the_demonstrations_changes_nothing(backbone: str, patch: int, field: bool) -> None:
+    network = small(backbone, field=field, **({"pair_patch": patch} if backbone == "trans-ir" else {}))
     told, x_t = condition(4, frames=4), partly_masked(4)
     expected = network.log_probs(x_t, network.encode(told)).exp()
     for order in ([3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]):
@@ -46,8 +47,9 @@ def test_the_order_of_the_demonstrations_changes_nothing(backbone: str, patch: i
 
 @both
 @pytest.mark.parametrize("frames", [1, 2, 5, 10])
-def test_one_to_ten_demonstrations(backbone: str, frames: int) -> None:
-    network = small(backbone)
+@pytest.mark.parametrize("field", [False, True])
+def test_one_to_ten_demonstrations(backbone: str, frames: int, field: bool) -> None:
+    network = small(backbone, field=field)
     told, x_t = condition(3, frames=frames), torch.full((3, 16), 10)
     log_probs = network.log_probs(x_t, network.encode(told))
     assert torch.isfinite(log_probs).all()
@@ -123,3 +125,19 @@ def test_channels_hold_the_first_slots_and_zero_for_the_missing() -> None:
         many.context_inputs, many.context_outputs, many.present, 3, 10, torch.float32
     )
     assert five.shape == (1, 3, 60)
+
+
+@both
+@pytest.mark.parametrize("patch", [1, 2, 3])
+def test_the_field_tells_each_cell_of_its_own_place(backbone: str, patch: int) -> None:
+    """A change in one corner of a demonstration moves the field most at that corner's place."""
+    fields: dict[str, object] = {"layout": [7, 7], "field": True}
+    network = small(backbone, **fields, **({"pair_patch": patch} if backbone == "trans-ir" else {}))
+    told = condition(1, cells=49)
+    outputs = told.context_outputs.clone()
+    outputs[:, :, -1] = (outputs[:, :, -1] + 1) % 10
+    changed = Condition(told.query, told.context_inputs, outputs, told.present)
+    moved = (network.encode(changed).cells - network.encode(told).cells).abs()
+    moved = moved[0].sum(-1).view(7, 7) if backbone == "trans-ir" else moved[0].sum(0)
+    assert moved.argmax() == 48
+    assert moved[6, 6] > 2 * moved[0, 0]

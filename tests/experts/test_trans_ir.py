@@ -20,8 +20,11 @@ from tests.experts.networks import condition, partly_masked, small
 @pytest.mark.parametrize("kind", ["latents", "paper"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 @pytest.mark.parametrize("patch", [1, 2])
-def test_about_a_million_parameters(kind: str, positions: str, patch: int) -> None:
-    network = build("trans-ir", {"conditioning": kind, "positions": positions, "pair_patch": patch})
+@pytest.mark.parametrize("field", [False, True])
+def test_about_a_million_parameters(kind: str, positions: str, patch: int, field: bool) -> None:
+    network = build(
+        "trans-ir", {"conditioning": kind, "positions": positions, "pair_patch": patch, "field": field}
+    )
     assert 900_000 <= network.layout.count <= 1_100_000
     config = network.config
     assert (config.width, config.blocks, config.heads, config.head_size, config.expansion) == (

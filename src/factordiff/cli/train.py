@@ -95,6 +95,10 @@ def train(
         float | None, typer.Option(help="Weight of the loss that makes demonstrations agree.")
     ] = None,
     rotary: Annotated[bool | None, typer.Option(help="Rotary positions in attention (trans-ir).")] = None,
+    positions: Annotated[str | None, typer.Option(help="sinusoidal or learned (trans-ir).")] = None,
+    field: Annotated[
+        bool | None, typer.Option(help="Let each cell see what the demonstrations say at its place.")
+    ] = None,
     frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
     min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, float32 or bfloat16.")] = None,
@@ -129,6 +133,8 @@ def train(
         "pair_patch": pair_patch,
         "head": head,
         "rotary": rotary,
+        "positions": positions,
+        "field": field,
     }
     if refinement is not None:
         network["cycles"] = _cycles(refinement)

@@ -191,6 +191,31 @@ def read_latents(
     return latents + F.linear(hidden, weights["latents.down"])
 
 
+def with_field(
+    latents: Float[Tensor, "pair latent channel"], tokens: Float[Tensor, "pair token channel"]
+) -> Float[Tensor, "pair latent_and_token channel"]:
+    """The latents, and behind them the tokens themselves: what the pair says place by place."""
+    return torch.cat([latents, F.layer_norm(tokens, (tokens.shape[-1],))], 1)
+
+
+def average_field(
+    read: Float[Tensor, "item frame latent_and_token channel"],
+    present: Present,
+    latents: int,
+    projection: Float[Tensor, "width channel"],
+    coarse: tuple[int, int],
+    layout: tuple[int, int],
+) -> Float[Tensor, "item height width_of_canvas width"]:
+    """What the pairs say at each place, on average, for the cells of that place to add to themselves.
+
+    Latents tell the rule; the field tells it where it happens, and its gradient reaches the pairs' tokens at once.
+    """
+    field = F.linear(mean_over_frames(read[:, :, latents:], present), projection).unflatten(1, coarse)
+    patch = -(-layout[0] // coarse[0]), -(-layout[1] // coarse[1])
+    field = field.repeat_interleave(patch[0], 1).repeat_interleave(patch[1], 2)
+    return field[:, : layout[0], : layout[1]]
+
+
 def average_latents(
     read: Float[Tensor, "item frame latent channel"], present: Present
 ) -> Float[Tensor, "item latent channel"]:

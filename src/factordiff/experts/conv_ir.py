@@ -91,6 +91,7 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         "pair.out": linear(p, p),
         "pair.up": linear(2 * p, p),
         "pair.down": linear(p, 2 * p),
+        **({"latents.field": linear(c, p)} if config.field else {}),
         "cross.query": linear(c, c),
         "cross.keys_values": Slot((2, c, p), p**-0.5, matrices=(2, c, p)),
         "cross.out": linear(c, c, zero=True),
@@ -151,8 +152,10 @@ class ConvIR(Network):
         if config.conditioning == "paper":
             return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
         tokens = self._pair_tokens(weights, inputs, outputs)
-        latents = cond.read_latents(weights, tokens, config.pair_width // config.heads)
-        return latents.unflatten(0, tuple(inputs.shape[:2]))
+        read = cond.read_latents(weights, tokens, config.pair_width // config.heads)
+        if config.field:
+            read = cond.with_field(read, tokens)
+        return read.unflatten(0, tuple(inputs.shape[:2]))
 
     def encode_with(
         self,
@@ -174,7 +177,7 @@ class ConvIR(Network):
             channels = torch.cat([channels, shown], -1)
             context = context + cond.mean_over_frames(read, present)
         else:
-            latents = cond.average_latents(read, present)
+            latents = cond.average_latents(read[:, :, : config.latents], present)
             context = context + cond.latent_context(weights, latents)
             keys, values = (
                 split_heads(F.linear(latents, projection), config.heads).contiguous()
@@ -182,6 +185,12 @@ class ConvIR(Network):
             )
         planes = cond.as_planes(channels, config.layout)
         cells = F.conv2d(planes, weights["embed.query"], padding=1) + weights["embed.bias"]
+        if config.conditioning == "latents" and config.field:
+            coarse = (config.layout[0] + 1) // 2, (config.layout[1] + 1) // 2
+            field = cond.average_field(
+                read, present, config.latents, weights["latents.field"], coarse, config.layout
+            )
+            cells = cells + field.permute(0, 3, 1, 2)
         driver = F.silu(context)
         injection = torch.stack(
             [

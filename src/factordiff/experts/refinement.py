@@ -58,6 +58,7 @@ class NetworkConfig:
     context: int = 144
     conditioning: str = "latents"
     latents: int = 16
+    field: bool = False
     slots: int = 3
     head: str = "zero"
     cycles: tuple[int, int] = (2, 2)
@@ -170,7 +171,8 @@ class Network(nn.Module, ABC):
         """The context vector that each demonstration alone would give: two of one item should agree."""
         if self.config.conditioning == "paper":
             return read
-        each = F.layer_norm(read, (read.shape[-1],)).flatten(0, 1)
+        latents = read[:, :, : self.config.latents]
+        each = F.layer_norm(latents, (read.shape[-1],)).flatten(0, 1)
         return latent_context(weights, each).unflatten(0, tuple(read.shape[:2]))
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:

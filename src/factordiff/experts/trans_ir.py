@@ -95,6 +95,8 @@ def _slots(config: TransIRConfig) -> dict[str, Slot]:
     else:
         slots |= cond.grid_encoder_slots("query", config.values, config.encoder, config.context)
         slots |= cond.latent_slots(config.latents, d, heads, config.context)
+        if config.field:
+            slots["latents.field"] = linear(d, d)
         slots["embed.pair"] = Slot((config.pair_patch**2 * 2 * config.values, d), std=0.5)
         # The pairs run through the same blocks with a modulation of their own, whose gates start open.
         slots["pair_modulation.scale_shift"] = Slot((config.blocks, 2, 2, d))
@@ -175,7 +177,10 @@ class TransIR(Network):
         if config.conditioning == "paper":
             return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
         tokens = self._pair_tokens(weights, inputs, outputs)
-        return cond.read_latents(weights, tokens, config.head_size).unflatten(0, tuple(inputs.shape[:2]))
+        read = cond.read_latents(weights, tokens, config.head_size)
+        if config.field:
+            read = cond.with_field(read, tokens)
+        return read.unflatten(0, tuple(inputs.shape[:2]))
 
     def encode_with(
         self,
@@ -197,10 +202,17 @@ class TransIR(Network):
             channels = torch.cat([channels, shown], -1)
             context = context + cond.mean_over_frames(read, present)
         else:
-            latents = cond.average_latents(read, present)
+            latents = cond.average_latents(read[:, :, : config.latents], present)
             context = context + cond.latent_context(weights, latents)
             keys, values = self._latent_keys_values(weights, latents)
         cells = channels @ weights["table.query"] + weights["positions"]
+        if config.conditioning == "latents" and config.field:
+            tall, wide = config.padded_layout
+            coarse = tall // config.pair_patch, wide // config.pair_patch
+            field = cond.average_field(
+                read, present, config.latents, weights["latents.field"], coarse, config.layout
+            )
+            cells = cells + field.flatten(1, 2)
         driver = F.silu(context)
         modulation = torch.stack(
             [
