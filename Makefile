@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench tree clean
+.PHONY: demo test test-slow test-web check bench tree clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -13,6 +13,9 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"
+
+test-web: $(VENV)/.ready-web
+	FACTORDIFF_BROWSER=1 $(BIN)/pytest tests/web/browser
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check .
@@ -31,5 +34,12 @@ clean:
 $(VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,tensorboard,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,tensorboard,web,dev]"
+	touch $@
+
+# The browser is Debian's: it is installed when it is missing, which needs root.
+CHROMIUM := /usr/bin/chromium
+$(VENV)/.ready-web: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[web-test]"
+	test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: installing it with apt-get"; apt-get update -q && apt-get install -q -y chromium; }
 	touch $@

@@ -26,9 +26,9 @@ LAYERS = {
     "evaluation": 8,
     "experiments": 9,
     "solving": 9,
-    "cli": 10,
     "web": 10,
-    "__main__": 11,
+    "cli": 11,
+    "__main__": 12,
 }
 CORE = {name for name, rank in LAYERS.items() if rank <= LAYERS["sampling"]}
 DOMAIN = {name for name, rank in LAYERS.items() if rank >= LAYERS["arc"]}

@@ -37,7 +37,7 @@ BROKEN = [
     ("import_directions", "training/x.py", "from factordiff.arc.dataset import Dataset"),
     ("import_directions", "diffusion/x.py", "from factordiff import arc"),
     ("import_directions", "streams.py", "from factordiff.diffusion.schedule import alpha"),
-    ("import_directions", "cli/x.py", "from factordiff.web.server import serve"),
+    ("import_directions", "web/x.py", "from factordiff.cli.app import app"),
     ("import_directions", "cli/x.py", "from factordiff import sample"),
     ("import_directions", "sampling/x.py", "from .reveal import Moment"),
     ("import_directions", "magic/x.py", "import torch"),

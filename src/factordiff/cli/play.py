@@ -1,0 +1,87 @@
+"""`factordiff play`: the playground in the browser."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factordiff.cli.app import app
+from factordiff.errors import InvalidInput, MissingDependency, Unavailable
+
+LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
+
+
+@app.command()
+def play(
+    experts: Annotated[
+        str, typer.Option(help="Names or folders of experts, joined by commas; all shipped ones by default.")
+    ] = "",
+    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other machines can reach anything but 127.0.0.1.")
+    ] = "127.0.0.1",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    threads: Annotated[int, typer.Option(help="Processor threads of the one compute worker.")] = 1,
+    queue: Annotated[int, typer.Option(help="Requests that may wait.")] = 8,
+    deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 60.0,
+) -> None:
+    """Solve tasks in the browser and watch who decides each cell.
+
+    Example: factordiff play --experts trans-full,conv-full --port 8000
+    """
+    if threads < 1 or queue < 1 or deadline <= 0:
+        raise InvalidInput(
+            f"threads, queue, deadline: expected at least 1, 1 and more than 0, got {threads}, {queue}, {deadline}"
+        )
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
+    import torch
+
+    from factordiff.experts.store import shipped_experts
+    from factordiff.training.machines import choose_device
+    from factordiff.web.limits import Limits
+    from factordiff.web.protection import LOOPBACK
+    from factordiff.web.roster import Roster
+    from factordiff.web.server import build_server
+
+    names = [name.strip() for name in experts.split(",") if name.strip()] or shipped_experts()
+    if not names:
+        raise Unavailable("experts: none are shipped with this version; name folders with --experts a,b")
+    console = Console()
+    torch.set_num_threads(threads)
+    with console.status("loading the experts"):
+        roster = Roster.load(names, choose_device(device))
+    private = host in LOOPBACK_ADDRESSES
+    server = build_server(
+        roster,
+        Limits(queue=queue, deadline=deadline),
+        hosts=LOOPBACK if private else None,
+        on_fault=lambda fault: console.print(f"[red]fault:[/] {fault!r}", highlight=False),
+    )
+    listening = _listen(host, port)
+    address = f"http://{'[::1]' if host == '::1' else host}:{listening.getsockname()[1]}/"
+    console.print(
+        f"playground: [bold]{address}[/]  ({', '.join(roster.names())}; Ctrl-C ends it)", soft_wrap=True
+    )
+    if not private:
+        console.print("[yellow]everybody who can reach this machine can use it[/]")
+    config = uvicorn.Config(
+        server, log_level="error", timeout_graceful_shutdown=2, server_header=False, ws="none", lifespan="on"
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket, so that a taken port is a sentence."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise Unavailable(
+            f"port: cannot listen on {host} port {port} ({error}); choose another with --port"
+        ) from error

@@ -1,0 +1,171 @@
+"""One solve from request to response: read the body within bounds, queue it, pass its events on, notice who leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import Counter
+
+from factordiff.errors import FactorDiffError
+from factordiff.web.limits import Limits
+from factordiff.web.protection import Message, Receive, Scope, Send, respond
+from factordiff.web.request import SolveRequest, parse_body, read_request
+from factordiff.web.roster import Roster
+from factordiff.web.run import prepare
+from factordiff.web.worker import Full, Job, Worker
+
+RETRY = ((b"retry-after", b"2"),)
+
+
+class Refused(Exception):
+    """A request that gets a sentence instead of an answer."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+class Gone(Exception):
+    """The client left before its request was complete."""
+
+
+class Exchange:
+    """An ASGI endpoint: the solves of all clients go through here to the one worker."""
+
+    def __init__(self, roster: Roster, worker: Worker, limits: Limits) -> None:
+        self.roster, self.worker, self.limits = roster, worker, limits
+        self.open: Counter[str] = Counter()  # requests under way, by client address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one POST."""
+        if scope["method"] != "POST":
+            await respond(send, 405, "this address does not take this method", ((b"allow", b"POST"),))
+            return
+        client = (scope.get("client") or ("unknown",))[0]
+        if self.open[client] >= self.limits.per_client:
+            reason = f"you have {self.open[client]} requests under way; wait for one of them to end"
+            await respond(send, 429, reason, RETRY)
+            return
+        self.open[client] += 1
+        try:
+            await self._answer(scope, receive, send)
+        except Refused as refused:
+            await respond(send, refused.status, refused.reason, RETRY if refused.status in (429, 503) else ())
+        except Gone:
+            pass
+        finally:
+            self.open[client] -= 1
+            if not self.open[client]:
+                del self.open[client]
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read_body(scope, receive, self.limits)
+        try:
+            request = read_request(parse_body(body), self.roster.names(), self.limits)
+            prepared = prepare(request, self.roster)
+        except FactorDiffError as error:
+            raise Refused(422, str(error)) from None
+        events: asyncio.Queue[bytes | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def deliver(line: bytes | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                loop.call_soon_threadsafe(events.put_nowait, line)
+
+        job = Job(prepared, request.deadline, deliver)
+        try:
+            self.worker.submit(job)
+        except Full as full:
+            raise Refused(503, str(full)) from None
+        answering = asyncio.ensure_future(self._pass_on(request, job, events, send))
+        leaving = asyncio.ensure_future(until_gone(receive))
+        try:
+            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                await answering
+        finally:
+            self.worker.cancel(job)
+            answering.cancel()
+            leaving.cancel()
+            await asyncio.gather(answering, leaving, return_exceptions=True)
+
+    async def _pass_on(
+        self, request: SolveRequest, job: Job, events: asyncio.Queue[bytes | None], send: Send
+    ) -> None:
+        """Send the events as they come, or only the last; the status waits for the first of them."""
+        grace = (
+            5.0  # past its own deadline the worker has said so itself; this is for a queue that does not move
+        )
+        last: bytes | None = None
+        begun = False
+        while True:
+            left = job.deadline - time.monotonic() + (grace if begun or self.worker.running is job else 0.0)
+            try:
+                line = await asyncio.wait_for(events.get(), max(left, 0.0))
+            except TimeoutError:
+                if self.worker.running is job and left > -grace:
+                    continue
+                raise Refused(503, f"no turn came within {job.seconds:g} seconds; try again later") from None
+            if line is None:
+                break
+            last = line
+            if not begun and line.startswith(b'{"event":"error"'):
+                error = json.loads(line)
+                raise Refused(error["status"], error["reason"])
+            if request.stream:
+                if not begun:
+                    await send(_start(200, b"application/x-ndjson"))
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+            begun = True
+        if last is None:
+            raise Refused(503, "the server is stopping")
+        if request.stream:
+            await send({"type": "http.response.body", "body": b""})
+            return
+        final = json.loads(last)
+        if final["event"] == "error":
+            raise Refused(final["status"], final["reason"])
+        await send(_start(200, b"application/json", len(last)))
+        await send({"type": "http.response.body", "body": last})
+
+
+async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
+    """The body, refused as soon as it is known to be too large, of another kind or too slow."""
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    if headers.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
+        raise Refused(415, "Content-Type: expected application/json")
+    too_large = Refused(413, f"body: expected at most {limits.body} bytes")
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limits.body:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.upload):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                body += message.get("body", b"")
+                if len(body) > limits.body:
+                    raise too_large
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        raise Refused(
+            408, f"body: it did not arrive within {limits.upload:g} seconds; send it again"
+        ) from None
+
+
+async def until_gone(receive: Receive) -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _start(status: int, kind: bytes, length: int | None = None) -> Message:
+    headers = [(b"content-type", kind)]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    return {"type": "http.response.start", "status": status, "headers": headers}

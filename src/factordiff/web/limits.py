@@ -1,0 +1,23 @@
+"""How much one request may ask for, and how many may ask at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+API_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep a solve small and the server's memory flat."""
+
+    body: int = 1_000_000  # bytes
+    demonstrations: int = 10
+    tests: int = 10
+    experts: int = 6
+    particles: int = 16
+    steps: int = 1_000
+    queue: int = 8  # requests that wait for the one that is computed
+    per_client: int = 4  # open requests of one address
+    deadline: float = 60.0  # seconds from arrival to answer
+    upload: float = 10.0  # seconds in which a body must arrive

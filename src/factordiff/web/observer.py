@@ -1,0 +1,193 @@
+"""Watching a run from outside: the loop's own parts, wrapped, tell what happens as it happens.
+
+Nothing in the core knows about this. The reveal rule says which rows are asked and which cells are revealed, the
+composition what every expert said and who was followed, and every pass begins by asking whether to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.composition.composition import Composed, Composition, State
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.routing import Routing, SoftRouting, factor_log_doubts, tempered_log_doubts
+from factordiff.experts.expert import Expert
+from factordiff.sampling.reveal import Belief, Moment, RevealRule
+from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
+from factordiff.vocabulary import Vocabulary
+
+Said = dict[str, Any]
+NOBODY = -1
+SUREST = -99.0  # the log-doubt written for a point mass, whose own is -inf
+
+
+class Observer:
+    """Follows the first particle of the one item of a run and reports each of its steps, one pass later."""
+
+    def __init__(
+        self,
+        on_step: Callable[[Said], None],
+        check: Callable[[], None],
+        detail: bool = True,
+        one_by_one: bool = False,  # a vote: a run of its own for each expert
+    ) -> None:
+        self.on_step, self.check, self.detail, self.one_by_one = on_step, check, detail, one_by_one
+        self.number, self.run = 0, 0
+        self.followed = False  # whether the first particle takes part in the step under way
+        self.pending: Said | None = None
+        self.last: list[Said] = []  # the last step of each run that is over: its values come with the answer
+
+    def watch(
+        self, experts: Sequence[Expert], composition: Composition, rule: RevealRule
+    ) -> tuple[list[Expert], Composition, RevealRule]:
+        """The same parts, observed."""
+        watched: list[Expert] = [WatchedExpert(expert, place, self) for place, expert in enumerate(experts)]
+        return watched, WatchedComposition(composition, self), WatchedRule(rule, self)
+
+    def told(self, place: int) -> None:
+        """An expert is told about the item: in a vote this begins its own run."""
+        if self.one_by_one:
+            self._run_is_over()
+            self.run = place
+
+    def asked(self, candidates: Cells) -> None:
+        """Before a pass: which rows take part."""
+        self.followed = bool(candidates[0].any())
+
+    def spoke(
+        self, log_probs: ExpertLogProbs, state: State, composed: Composed, composition: Composition
+    ) -> None:
+        """After a pass: what every expert said about the followed row, and who speaks for each cell."""
+        if not self.followed:
+            return
+        self.flush(state.x_t[0])
+        cells = state.masked[0].nonzero().flatten()
+        doubts = log_doubt(log_probs[:, 0])
+        said: Said = {
+            "number": self.number,
+            "run": self.run,
+            "cells": cells.tolist(),
+            "routing": None if composed.routing is None else composed.routing[0, cells].tolist(),
+            "compared": _compared(log_probs, state, composition, cells),
+            "composed": self._voice(composed.log_probs[0], log_doubt(composed.log_probs[:1])[0], cells),
+            "experts": [
+                self._voice(own, doubt, cells) for own, doubt in zip(log_probs[:, 0], doubts, strict=True)
+            ],
+        }
+        self.number += 1
+        self.pending = said
+
+    def revealed(self, cells: Cells) -> None:
+        """The cells that the rule chose for this step."""
+        if self.followed and self.pending is not None:
+            self.pending["revealed"] = cells[0].nonzero().flatten().tolist()
+
+    def flush(self, after: Int[Tensor, " cell"]) -> None:
+        """Report the step before this one, now that its values are known."""
+        if self.pending is not None:
+            said, self.pending = self.pending, None
+            self.on_step({**said, "x": after.tolist()})
+
+    def finish(self, answers: Int[Tensor, "run cell"]) -> None:
+        """Report the last step of every run."""
+        self._run_is_over()
+        for said in self.last:
+            self.on_step({**said, "x": answers[said["run"]].tolist()})
+
+    def _run_is_over(self) -> None:
+        if self.pending is not None:
+            self.last.append(self.pending)
+            self.pending = None
+
+    def _voice(self, log_probs: Tensor, doubt: Tensor, cells: Tensor) -> Said:
+        """One distribution per masked cell: the likeliest color, its doubt, and on demand all of it."""
+        own = log_probs[cells]
+        voice: Said = {"best": own.argmax(-1).tolist(), "log_doubt": _rounded(doubt[cells])}
+        if self.detail:
+            voice["probs"] = (own.exp().nan_to_num() * 1000).round().to(torch.int64).tolist()
+        return voice
+
+
+class WatchedExpert:
+    """An expert that asks before every pass whether anybody still wants the answer."""
+
+    def __init__(self, expert: Expert, place: int, observer: Observer) -> None:
+        self.expert, self.place, self.observer = expert, place, observer
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The expert's own."""
+        return self.expert.vocabulary
+
+    def encode(self, condition: Any) -> Any:
+        """The expert's own encoding."""
+        self.observer.check()
+        self.observer.told(self.place)
+        return self.expert.encode(condition)
+
+    def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
+        """The expert's own distributions."""
+        self.observer.check()
+        return self.expert.log_probs(x_t, encoded)
+
+
+class WatchedComposition(Composition):
+    """A composition that tells an observer what it was given and what it made of it."""
+
+    def __init__(self, composition: Composition, observer: Observer) -> None:
+        self.composition, self.observer = composition, observer
+
+    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+        """The composition's own result."""
+        composed = self.composition(log_probs, state)
+        self.observer.spoke(log_probs, state, composed, self.composition)
+        return composed
+
+    def target(self, experts: int) -> Float[Tensor, " expert"] | None:
+        """The composition's own target."""
+        return self.composition.target(experts)
+
+
+class WatchedRule(RevealRule):
+    """A reveal rule that tells an observer which rows are asked and which cells are chosen."""
+
+    def __init__(self, rule: RevealRule, observer: Observer) -> None:
+        self.rule, self.observer = rule, observer
+
+    def candidates(self, moment: Moment) -> Cells:
+        """The rule's own candidates."""
+        candidates = self.rule.candidates(moment)
+        self.observer.asked(candidates)
+        return candidates
+
+    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
+        """The rule's own next step."""
+        return self.rule.due(moment)
+
+    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+        """The rule's own choice."""
+        cells = self.rule.choose(belief, candidates, moment)
+        self.observer.revealed(cells)
+        return cells
+
+
+def _compared(
+    log_probs: ExpertLogProbs, state: State, composition: Composition, cells: Tensor
+) -> list[list[float]] | None:
+    """What routing compares at each masked cell: every expert's log-doubt, tempered and over the cell's factor."""
+    if not isinstance(composition, Routing | SoftRouting):
+        return None
+    how = composition.aggregate if isinstance(composition, Routing) else "mean"
+    doubts = tempered_log_doubts(log_probs, composition.temperatures)
+    doubts = factor_log_doubts(doubts, composition.partition, state, how)
+    return [_rounded(doubt[0, cells]) for doubt in doubts]
+
+
+def _rounded(doubts: Tensor) -> list[float]:
+    """Log-doubts for JSON: two decimals, and no infinities."""
+    return [round(doubt, 2) for doubt in doubts.double().nan_to_num(nan=0.0).clamp(min=SUREST).tolist()]

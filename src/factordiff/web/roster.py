@@ -1,0 +1,74 @@
+"""The experts that a server has loaded, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from factordiff.arc.grid import COLORS
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.experts.expert import Expert
+from factordiff.experts.store import expert_folder, load_expert, read_config
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An expert, what it was trained on, and what a page can say about it."""
+
+    name: str
+    expert: Expert
+    objective: str = "full"
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+class Roster:
+    """Experts in a fixed order, found by name."""
+
+    def __init__(self, entries: Iterable[Entry], device: torch.device | str = "cpu") -> None:
+        self.entries = {entry.name: entry for entry in entries}
+        self.device = torch.device(device)
+        if not self.entries:
+            raise InvalidInput("experts: expected at least one name or folder, got none")
+        for entry in self.entries.values():
+            if entry.expert.vocabulary != COLORS:
+                raise InvalidInput(
+                    f"experts: {entry.name} speaks of {entry.expert.vocabulary.size} values, "
+                    f"expected the {COLORS.size} colors"
+                )
+
+    @classmethod
+    def load(cls, experts: Sequence[str], device: torch.device | str = "cpu") -> Roster:
+        """Shipped experts by name and others by folder; a folder is called by its last name."""
+        entries: list[Entry] = []
+        for given in experts:
+            folder = expert_folder(given)
+            config = read_config(folder)
+            about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
+            objective = str(config.get("about", {}).get("objective", "full"))
+            name = _unused(Path(folder).resolve().name, [entry.name for entry in entries])
+            entries.append(Entry(name, load_expert(given, device), objective, about))
+        return cls(entries, device)
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self.entries:
+            raise Unavailable(f"experts: expected some of {', '.join(self.entries)}, got {name!r}")
+        return self.entries[name]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def names(self) -> list[str]:
+        """In the order they were given, which is also the order of ties."""
+        return list(self.entries)
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    """The name, with a number behind it if another expert has it."""
+    number, unused = 2, name
+    while unused in taken:
+        unused, number = f"{name}-{number}", number + 1
+    return unused

@@ -1,0 +1,130 @@
+"""A checked request becomes a run of the library: the only place where the page meets the solver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.arc.grid import CELLS, COLORS, SIDE, to_rows
+from factordiff.arc.shapes import answer_grid
+from factordiff.evaluation.methods import Method, Options, answer
+from factordiff.experts.condition import Condition
+from factordiff.experts.expert import Expert
+from factordiff.sampling.adaptive import ByEntropy, ByMargin
+from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+from factordiff.solving.pace import reveal_rule
+from factordiff.solving.solver import condition_of, starting_canvas
+from factordiff.solving.team import Member, Team
+from factordiff.web.limits import API_VERSION
+from factordiff.web.observer import Observer
+from factordiff.web.request import Reveal, SolveRequest
+from factordiff.web.roster import Roster
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything that the loop takes, built and checked before a request is queued."""
+
+    request: SolveRequest
+    how: Method
+    experts: list[Expert]
+    x_t: Int[Tensor, "item cell"]
+    condition: Condition
+    reveal: RevealRule
+    items: Int[Tensor, " item"]  # random numbers belong to the test's place in its task, as in `solve`
+
+
+def prepare(request: SolveRequest, roster: Roster) -> Prepared:
+    """The parts of the run, the same that the command line would use; what does not fit together is refused."""
+    entries = [roster[name] for name in request.experts]
+    team = Team(
+        tuple(Member(entry.name, entry.expert, entry.objective) for entry in entries),
+        request.method,
+        request.temperatures,
+        request.factors,
+        (SIDE, SIDE),
+        options=Options(softness=request.softness, particles=request.particles, runs=request.particles),
+        device=roster.device,
+    )
+    condition = condition_of(request.task, request.test).to(roster.device)
+    given = {(cell // SIDE, cell % SIDE): color for cell, color in request.given}
+    return Prepared(
+        request,
+        team.how(CELLS, condition),
+        team.experts,
+        starting_canvas(given).to(roster.device),
+        condition,
+        rule_of(request.reveal),
+        torch.tensor([request.test], device=roster.device),
+    )
+
+
+def rule_of(reveal: Reveal) -> RevealRule:
+    """The reveal rule of that name; `fast` and `exact` are the command line's."""
+    match reveal.rule:
+        case "confidence":
+            return ByConfidence(reveal.steps)
+        case "ancestral":
+            return Ancestral(reveal.steps)
+        case "margin":
+            return ByMargin(reveal.threshold)
+        case "entropy":
+            return ByEntropy(reveal.gamma)
+        case "exact":
+            return reveal_rule("exact")
+        case _:
+            return reveal_rule("fast")
+
+
+def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[], None]) -> None:
+    """Run the loop; every step is an event, and the answer is the last one. `check` raises to stop it."""
+    request, how = prepared.request, prepared.how
+    begun = time.perf_counter()
+    total = int((prepared.x_t == COLORS.mask).sum())
+    emit({"event": "start", "version": API_VERSION, "experts": list(request.experts), "masked": total})
+    observer = Observer(
+        lambda said: emit({"event": "step", **said}),
+        check,
+        request.detail,
+        one_by_one=how.selection == "vote",
+    )
+    experts, composition, reveal = observer.watch(prepared.experts, how.composition, prepared.reveal)
+    samples = answer(
+        replace(how, composition=composition),
+        experts,
+        prepared.x_t,
+        prepared.condition,
+        reveal=reveal,
+        seed=request.seed,
+        items=prepared.items,
+        trace=True,
+    )
+    observer.finish(samples.particles[0, :: how.particles])
+    canvas = samples.x_0[0].cpu().numpy().astype(np.uint8)
+    test = request.task.tests[request.test]
+    shown = [(pair.input, pair.output) for pair in request.task.demonstrations if pair.output is not None]
+    grid = answer_grid(canvas, shown, test.input)
+    emit(
+        {
+            "event": "answer",
+            "version": API_VERSION,
+            "canvas": samples.x_0[0].tolist(),
+            "grid": to_rows(grid),
+            "right": None if test.output is None else bool(np.array_equal(grid, test.output)),
+            "passes": {
+                "nominal": int(samples.nominal_passes.sum()),
+                "executed": int(samples.executed_passes.sum()),
+            },
+            "seconds": round(time.perf_counter() - begun, 3),
+            "trace": None if samples.trace is None else samples.trace.to_json(),
+        }
+    )

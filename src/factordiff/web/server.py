@@ -1,0 +1,175 @@
+"""The application: a few JSON addresses and the page."""
+
+# Annotations are evaluated here on purpose: FastAPI reads them, and it is imported inside the function.
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from factordiff.errors import FactorDiffError, MissingDependency
+from factordiff.evaluation.methods import METHODS
+from factordiff.solving.factors import NAMES
+from factordiff.web.exchange import Exchange
+from factordiff.web.library import Library
+from factordiff.web.limits import API_VERSION, Limits
+from factordiff.web.protection import Protected, refusal
+from factordiff.web.request import RULES
+from factordiff.web.roster import Roster
+from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.worker import Worker
+
+STATIC = Path(__file__).parent / "static"
+PREFIX = f"/api/v{API_VERSION}"
+
+
+def build_server(
+    roster: Roster,
+    limits: Limits | None = None,
+    *,
+    hosts: tuple[str, ...] | None = None,
+    library: Library | None = None,
+    on_fault: Callable[[Exception], None] | None = None,
+) -> Protected:
+    """The ASGI application for these experts; `hosts` are the names it answers to (None: any)."""
+    try:
+        from fastapi import FastAPI, Response
+        from fastapi.exceptions import RequestValidationError
+        from fastapi.responses import JSONResponse
+        from fastapi.staticfiles import StaticFiles
+        from starlette.exceptions import HTTPException
+        from starlette.routing import Route
+    except ImportError as error:
+        raise MissingDependency(
+            "fastapi: the playground needs it; install factordiff[web] (pip install 'factordiff[web]')"
+        ) from error
+
+    bounds, tasks = limits or Limits(), library or Library()
+    worker = Worker(bounds.queue, on_fault)
+    exchange = Exchange(roster, worker, bounds)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        worker.close()
+
+    app = FastAPI(
+        title="FactorDiff playground",
+        version=str(API_VERSION),
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,  # its page would load scripts from another host
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+
+    @app.get(f"{PREFIX}/about")
+    def about() -> dict[str, Any]:
+        """What this server has: experts, methods, factors, reveal rules, limits."""
+        return about_server(roster, bounds)
+
+    @app.get(f"{PREFIX}/schema")
+    def schema() -> dict[str, Any]:
+        """The JSON schema of requests and events."""
+        return api_schema(bounds)
+
+    @app.get(f"{PREFIX}/health")
+    def health() -> dict[str, Any]:
+        """How busy the server is."""
+        return {"version": API_VERSION, "waiting": len(worker.waiting), "busy": worker.running is not None}
+
+    @app.get(f"{PREFIX}/tasks")
+    def listing() -> dict[str, Any]:
+        """The tasks there are, each with a preview."""
+        return {"version": API_VERSION, "tasks": tasks.listing}
+
+    @app.get(f"{PREFIX}/tasks/{{task_id}}")
+    def one_task(task_id: str, source: str = "rearc", number: int = 0) -> Response:
+        """One task as ARC's JSON spells it."""
+        try:
+            found = tasks.task(task_id, source, number)
+        except FactorDiffError as error:
+            return Response(refusal(404, str(error)), 404, media_type="application/json")
+        return JSONResponse(
+            {"version": API_VERSION, "id": task_id, "source": source, "number": number, "task": found}
+        )
+
+    @app.exception_handler(HTTPException)
+    def refused(_: Any, error: HTTPException) -> Response:
+        reason = {404: "there is nothing at this address", 405: "this address does not take this method"}
+        sentence = reason.get(error.status_code, str(error.detail))
+        return Response(
+            refusal(error.status_code, sentence), error.status_code, media_type="application/json"
+        )
+
+    @app.exception_handler(RequestValidationError)
+    def not_valid(_: Any, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        sentence = f"{first['loc'][-1]}: {first['msg']}"
+        return Response(refusal(422, sentence), 422, media_type="application/json")
+
+    app.router.routes.append(Route(f"{PREFIX}/solve", exchange))
+    app.mount("/", StaticFiles(directory=STATIC, html=True))
+    _describe_solve(app, bounds)
+    app.state.worker = worker
+    return Protected(app, hosts)
+
+
+def about_server(roster: Roster, limits: Limits) -> dict[str, Any]:
+    """Everything that a page needs to offer choices."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release = version("factordiff")
+    except PackageNotFoundError:  # run from a folder, not installed
+        release = "unknown"
+    return {
+        "version": API_VERSION,
+        "release": release,
+        "experts": [
+            {"name": entry.name, "objective": entry.objective, **entry.about}
+            for entry in roster.entries.values()
+        ],
+        "methods": list(METHODS),
+        "factors": list(NAMES),
+        "rules": list(RULES),
+        "limits": {
+            "body": limits.body,
+            "demonstrations": limits.demonstrations,
+            "particles": limits.particles,
+            "steps": limits.steps,
+            "experts": limits.experts,
+            "deadline": limits.deadline,
+        },
+    }
+
+
+def _describe_solve(app: Any, limits: Limits) -> None:
+    """Enter POST /solve into the OpenAPI document: it is plain ASGI, so FastAPI cannot see its body."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document: dict[str, Any] = generate()
+        document["paths"].setdefault(
+            f"{PREFIX}/solve",
+            {
+                "post": {
+                    "summary": "Solve one test input; events as lines of JSON, or one object at the end",
+                    "requestBody": {
+                        "required": True,
+                        "content": {"application/json": {"schema": request_schema(limits)}},
+                    },
+                    "responses": {
+                        status: {"description": text}
+                        for status, text in api_schema(limits)["statuses"].items()
+                    }
+                    | {
+                        "200": {
+                            "description": f"application/x-ndjson; each line as in {PREFIX}/schema, solve.events"
+                        }
+                    },
+                }
+            },
+        )
+        return document
+
+    app.openapi = openapi

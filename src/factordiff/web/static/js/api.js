@@ -1,0 +1,60 @@
+// The server, as the page sees it. Whatever goes wrong becomes an Error whose message is a sentence.
+
+const BASE = "api/v1";
+
+async function refusal(response) {
+  try {
+    const { reason } = await response.json();
+    if (reason) return new Error(reason);
+  } catch { /* not JSON: say what we know */ }
+  return new Error(`The server answered with status ${response.status}.`);
+}
+
+async function get(path) {
+  let response;
+  try {
+    response = await fetch(`${BASE}/${path}`);
+  } catch {
+    throw new Error("The server cannot be reached. Is `factordiff play` still running?");
+  }
+  if (!response.ok) throw await refusal(response);
+  return response.json();
+}
+
+export const about = () => get("about");
+export const tasks = async () => (await get("tasks")).tasks;
+export const task = async (id, source, number) =>
+  (await get(`tasks/${encodeURIComponent(id)}?source=${encodeURIComponent(source)}&number=${number}`)).task;
+
+// Solve; every event of the stream goes to onEvent. Aborting the signal frees the server's worker.
+export async function solve(request, onEvent, signal) {
+  let response;
+  try {
+    response = await fetch(`${BASE}/solve`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Error("The server cannot be reached. Is `factordiff play` still running?");
+  }
+  if (!response.ok) throw await refusal(response);
+  let rest = "";
+  let ended = false;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      const event = JSON.parse(line);
+      if (event.event === "error") throw new Error(event.reason);
+      ended ||= event.event === "answer";
+      onEvent(event);
+    }
+  }
+  if (!ended) throw new Error("The connection ended before the answer came. Try again.");
+}

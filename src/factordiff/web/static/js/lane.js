@@ -1,0 +1,156 @@
+// One run on the stage: the answer, who decided each cell, what every expert would say.
+
+import { COLOR_NAMES, GridView, MASK, SIDE, element } from "./grid.js";
+
+const CELLS = SIDE * SIDE;
+const LETTERS = "ABCDEF";
+export const marginOf = (logDoubt) => -Math.expm1(logDoubt);
+
+// 1 - margin where the margin rounds to 1: networks are often surer than three digits can say.
+export function sayMargin(logDoubt) {
+  const margin = marginOf(logDoubt);
+  if (margin < 0.9995) return `margin ${margin.toFixed(3)}`;
+  if (logDoubt <= -98) return "margin 1";
+  const power = Math.floor(logDoubt / Math.LN10);
+  return `margin 1 − ${(Math.exp(logDoubt - power * Math.LN10)).toFixed(1)}·10${String(power).replace(/[-0-9]/g, (d) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(d)])}`;
+}
+
+export class Lane {
+  // handlers: look(lane, cell), fix(cell, color | null), unfix(cell)
+  constructor(number, settings, compared, handlers) {
+    Object.assign(this, { number, settings: structuredClone(settings), handlers });
+    this.steps = [];
+    this.answer = null;
+    this.error = null;
+    this.total = CELLS;
+    const look = (row, column) => handlers.look(this, row * SIDE + column);
+    this.grid = new GridView("Answer, on the canvas of 10 by 10; paint to fix cells", SIDE, SIDE, {
+      look, drag: false,
+      paint: (row, column, color) => handlers.fix(row * SIDE + column, color),
+      erase: (row, column) => handlers.unfix(row * SIDE + column),
+    });
+    this.map = new GridView("Who decides each cell", SIDE, SIDE, { look });
+    this.map.root.classList.add("letters");
+    this.voices = this.settings.experts.map((name) => new GridView(`What ${name} would say`, SIDE, SIDE, { look }));
+    this.verdict = element("p", { class: "verdict" });
+    this.mapTitle = element("span", {}, "Who decides");
+    this.mapNote = element("small", {}, "faint: not yet");
+    this.legend = element("div", { class: "legend" });
+    const title = `${compared ? `${"AB"[number]} · ` : ""}${this.settings.method}`;
+    this.root = element("article", { class: "lane", "aria-label": `${title}: ${this.settings.experts.join(", ")}` },
+      element("div", { class: "lane-head" }, element("h3", {}, title), this.verdict),
+      element("div", { class: "panels" },
+        element("div", { class: "panel" }, element("div", { class: "panel-title" }, "Answer ", element("small", {}, "paint a cell to fix it")), this.grid.root),
+        element("div", { class: "maps" },
+          element("div", { class: "panel" }, element("div", { class: "panel-title" }, this.mapTitle, " ", this.mapNote), this.map.root, this.legend),
+          ...this.voices.map((view, place) =>
+          element("div", { class: "panel" },
+            element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "would say")),
+            view.root)))));
+    for (const dot of this.root.querySelectorAll(".dot")) dot.style.background = "var(--v)";
+  }
+
+  take(event) {
+    if (event.event === "start") this.total = event.masked;
+    if (event.event === "step") {
+      this.steps.push(event);
+      this.steps.sort((one, other) => one.number - other.number);
+    }
+    if (event.event === "answer") this.answer = event;
+  }
+
+  get routed() { return this.steps.some((step) => step.routing); }
+  // A vote's runs ask one expert each; its place among the lane's experts is the number of the run.
+  placeOf(step, index) { return this.settings.method === "vote" ? step.run : index; }
+
+  // The last step up to `index` that asked about the cell, and whether it decided it.
+  lastWord(cell, index) {
+    for (let at = Math.min(index, this.steps.length) - 1; at >= 0; at--) {
+      const place = this.steps[at].cells.indexOf(cell);
+      if (place >= 0) return { step: this.steps[at], at: at + 1, place };
+    }
+    return null;
+  }
+
+  // Who spoke for each cell, as far as decided by step `index`: cell -> {step, place}.
+  #decided(index) {
+    const found = new Map();
+    for (const step of this.steps.slice(0, index)) {
+      for (const cell of step.revealed) found.set(cell, { step, place: step.cells.indexOf(cell) });
+    }
+    return found;
+  }
+
+  show(index, given, truth, looked) {
+    const at = Math.min(index, this.steps.length);
+    const step = at ? this.steps[at - 1] : null;
+    const final = this.answer && at === this.steps.length;
+    const x = final ? this.answer.canvas : step ? step.x : Array.from({ length: CELLS }, (_, cell) => given[cell] ?? MASK);
+    const shape = final ? [this.answer.grid.length, this.answer.grid[0].length] : null;
+    const fresh = new Set(step && !final ? step.revealed : []);
+    const decided = this.#decided(at);
+    for (let cell = 0; cell < CELLS; cell++) {
+      const row = Math.floor(cell / SIDE);
+      const column = cell % SIDE;
+      const marks = [];
+      if (fresh.has(cell)) marks.push("fresh");
+      if (given[cell] != null) marks.push("pin");
+      if (shape && (row >= shape[0] || column >= shape[1])) marks.push("outside");
+      else if (final && truth && truth[row]?.[column] !== x[cell]) marks.push("miss");
+      if (looked === cell) marks.push("looked");
+      const value = !step && given[cell] != null ? given[cell] : x[cell];
+      this.grid.set(cell, { value, classes: marks.join(" "), label: `${value === MASK ? "hidden" : COLOR_NAMES[value]}${given[cell] != null ? ", fixed" : ""}${marks.includes("miss") ? ", not the right one" : ""}` });
+      this.#showMap(cell, step, decided.get(cell), looked);
+      this.#showVoices(cell, step, x, looked);
+    }
+    this.#words(at, final);
+  }
+
+  #showMap(cell, step, word, looked) {
+    const here = step ? step.cells.indexOf(cell) : -1;
+    const now = word ?? (here >= 0 ? { step, place: here } : null);
+    const extra = looked === cell ? " looked" : "";
+    if (!now) { this.map.set(cell, { classes: extra, label: "nobody yet" }); return; }
+    if (now.step.routing) {
+      const expert = now.step.routing[now.place];
+      this.map.set(cell, { value: expert, kind: "x", text: LETTERS[expert], sure: 0.3, classes: (word ? "" : "faint") + extra, label: this.settings.experts[expert] });
+      return;
+    }
+    const sure = marginOf(now.step.composed.log_doubt[now.place]);
+    this.map.set(cell, { value: this.placeOf(now.step, 0), kind: "x", text: "", sure: Math.max(sure * 0.9, 0.05), classes: "faint" + extra, label: `margin ${sure.toFixed(2)}` });
+  }
+
+  #showVoices(cell, step, x, looked) {
+    const extra = looked === cell ? " looked" : "";
+    const here = step ? step.cells.indexOf(cell) : -1;
+    this.voices.forEach((view, place) => {
+      const index = step ? step.experts.findIndex((_, number) => this.placeOf(step, number) === place) : -1;
+      if (here < 0 || index < 0) {
+        view.set(cell, { value: x[cell], classes: `known${extra}`, label: x[cell] === MASK ? "not asked" : `${COLOR_NAMES[x[cell]]}, already there` });
+        return;
+      }
+      const voice = step.experts[index];
+      view.set(cell, { value: voice.best[here], sure: marginOf(voice.log_doubt[here]), classes: `faint${extra}`, label: `${COLOR_NAMES[voice.best[here]]}, ${sayMargin(voice.log_doubt[here])}` });
+    });
+  }
+
+  #words(at, final) {
+    this.mapTitle.textContent = this.steps.length && !this.routed ? "How sure" : "Who decides";
+    this.mapNote.textContent = this.steps.length && !this.routed ? "the margin" : "faint: not yet";
+    const counts = this.settings.experts.map(() => 0);
+    for (const { step, place } of this.#decided(at).values()) if (step.routing) counts[step.routing[place]]++;
+    this.legend.replaceChildren(...(this.routed || !this.steps.length ? this.settings.experts.map((name, place) => {
+      const dot = element("span", { class: `dot x${place}` });
+      dot.style.background = "var(--v)";
+      return element("span", {}, dot, `${LETTERS[place]} ${name}: ${counts[place]}`);
+    }) : []));
+    this.verdict.replaceChildren();
+    if (this.error) this.verdict.append(element("b", { class: "wrong" }, this.error));
+    else if (final) {
+      const { right, passes, seconds } = this.answer;
+      if (right !== null) this.verdict.append(element("b", { class: right ? "right" : "wrong" }, right ? "right" : "not right"), " · ");
+      this.verdict.append(`${this.answer.grid.length} × ${this.answer.grid[0].length} · ${passes.executed} passes · ${seconds.toFixed(1)} s`);
+    } else if (this.steps.length) this.verdict.append(`${this.total - (this.steps[Math.max(at, 1) - 1].x.filter((value) => value === MASK).length)} of ${this.total} cells`);
+    else this.verdict.append("not solved yet");
+  }
+}

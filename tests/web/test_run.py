@@ -1,0 +1,59 @@
+"""The page's answers are the command line's."""
+
+from __future__ import annotations
+
+import pytest
+
+from factordiff.arc.task import parse_task
+from factordiff.evaluation.methods import Options
+from factordiff.experts.store import save_expert
+from factordiff.solving.solver import solve_task
+from factordiff.solving.team import Member, Team
+from factordiff.web.limits import Limits
+from factordiff.web.request import read_request
+from factordiff.web.roster import Roster
+from factordiff.web.run import perform, prepare, rule_of
+from tests.experts.networks import small
+from tests.web.stubs import task
+
+
+@pytest.fixture(scope="module")
+def roster(tmp_path_factory: pytest.TempPathFactory) -> Roster:
+    """Two small networks whose every weight was stirred: sure of nothing, and not of one mind."""
+    folder = tmp_path_factory.mktemp("experts")
+    for seed, name in enumerate(("one", "two")):
+        save_expert(small("trans-ir", seed=seed, layout=[10, 10]), folder / name, {"objective": "full"})
+    return Roster.load([str(folder / "one"), str(folder / "two")])
+
+
+@pytest.mark.parametrize("method", ["routing", "fkc", "vote", "superdiff", "single"])
+@pytest.mark.parametrize("seed", [0, 5])
+def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed: int) -> None:
+    names = roster.names()[:1] if method == "single" else roster.names()
+    two_tests = {**task(), "test": [*task()["test"], {"input": [[5, 5], [2, 0]]}]}
+    body = {
+        "task": two_tests, "test": 1, "experts": names, "method": method, "seed": seed, "particles": 3,
+        "factors": "row", "reveal": {"rule": "confidence", "steps": 3}, "given": [[None, 8]],
+    }  # fmt: skip
+    request = read_request(body, roster.names(), Limits())
+    events: list[dict] = []
+    perform(prepare(request, roster), events.append, lambda: None)
+    team = Team(
+        tuple(Member(name, roster[name].expert) for name in names),
+        method,
+        factors="row",
+        reveal=rule_of(request.reveal),
+        options=Options(particles=3, runs=3),
+    )
+    solved = solve_task(team, parse_task(two_tests, "yours", "body"), seed=seed, given={(0, 1): 8})[1]
+    assert events[-1]["canvas"] == solved.canvas.tolist()
+    assert events[-1]["grid"] == solved.grid.tolist()
+
+
+def test_folders_of_one_name_are_told_apart(tmp_path) -> None:
+    for parent in ("a", "b"):
+        save_expert(small("trans-ir", layout=[10, 10]), tmp_path / parent / "same", {"objective": "color"})
+    roster = Roster.load([str(tmp_path / "a" / "same"), str(tmp_path / "b" / "same")])
+    assert roster.names() == ["same", "same-2"]
+    assert roster["same-2"].objective == "color"
+    assert roster["same"].about["backbone"] == "trans-ir"
