@@ -67,7 +67,7 @@ def grid(rows: list[list[int]]) -> Grid:
 
 def task(name: str = "plus") -> Task:
     """Every color one further; two tests, the first with its answer."""
-    pairs = [grid([[1, 2, 0], [0, 3, 1]]), grid([[4, 0, 4, 4]])]
+    pairs = [grid([[1, 2, 0], [0, 3, 1]]), grid([[4, 0, 5, 6]])]
     asked = grid([[1, 2, 3, 0], [4, 0, 5, 6]])
     shown = tuple(Pair(one, further(one)) for one in pairs)
     return Task(name, shown, (Pair(asked, further(asked)), Pair(grid([[7, 8]]), None)))

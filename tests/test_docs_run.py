@@ -1,0 +1,96 @@
+"""Every command and every piece of Python in the pages for people runs, and prints what the page says."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from factordiff.arc.task_files import write_challenges, write_task
+from factordiff.cli import solve as _verb  # noqa: F401
+from factordiff.cli.app import app
+from factordiff.experts import store
+from tests.solving_experts import task, tiny_experts
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = ("guide.md", "own-expert.md", "faq.md")
+BLOCK = re.compile(r"```(bash|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of, and small networks under the names of the shipped experts."""
+    write_task(task(), tmp_path / "task.json")
+    write_task(task("other"), tmp_path / "tasks" / "other.json")
+    write_challenges([task("one")], tmp_path / "challenges.json")
+    tiny_experts(tmp_path / "weights")
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_command(line: str) -> None:
+    given, _, command = line.rpartition("|")
+    words = shlex.split(command)
+    assert words[0] == "factordiff", line
+    source = Path(shlex.split(given)[1]).read_text() if given else ""
+    result = CliRunner().invoke(app, words[1:], input=source)
+    assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_runs(page: str, desk: Path) -> None:
+    namespace: dict[str, Any] = {}
+    for language, code, output in BLOCK.findall((DOCS / page).read_text()):
+        if language == "bash":
+            for line in code.strip().splitlines():
+                run_command(line)
+            continue
+        if "transformers" in code and importlib.util.find_spec("transformers") is None:
+            continue  # needs factordiff[hf]; tests/test_examples.py says so when it is absent
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), namespace)
+        if output:
+            assert printed.getvalue() == output, code
+    if page == "guide.md":
+        assert list(json.loads((desk / "submission.json").read_text())) == ["task"]
+        for file in ("answer.png", "answer.gif", "steps.json"):
+            assert (desk / file).stat().st_size > 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)\)", (DOCS / page).read_text()):
+        assert (DOCS / link).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_are_named_exist(page: str) -> None:
+    root = DOCS.parent
+    for name in re.findall(r"`((?:examples|tests|arc)/[\w/]+\.py)`", (DOCS / page).read_text()):
+        assert (root / name).exists() or (root / "src/factordiff" / name).exists(), name
+
+
+def test_the_guide_knows_every_method() -> None:
+    from factordiff.evaluation.methods import METHODS
+
+    guide = (DOCS / "guide.md").read_text()
+    table = guide.split("| `--method` |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([a-z-]+)`", table)) == set(METHODS)
+
+
+def test_the_help_shows_an_example_that_runs(desk: Path) -> None:
+    shown = CliRunner().invoke(app, ["solve", "--help"], terminal_width=200).output
+    example = re.search(r"Example: (factordiff solve .*?)\s*(?:│|\n|$)", shown)
+    assert example is not None, shown
+    run_command(example[1])
+    assert (desk / "answer.png").exists()
