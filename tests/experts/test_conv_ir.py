@@ -16,7 +16,7 @@ from tests.experts.networks import SMALL, condition, partly_masked, small
 @pytest.mark.parametrize("kind", ["latents", "paper"])
 @pytest.mark.parametrize("field", [False, True])
 def test_about_a_million_parameters(kind: str, field: bool) -> None:
-    network = build("conv-ir", {"conditioning": kind, "field": field})
+    network = build("conv-ir", {"conditioning": kind, "field": field, "channels": field})
     assert 900_000 <= network.layout.count <= 1_100_000
     assert (network.config.width, network.config.groups, network.config.context) == (128, 8, 256)
 

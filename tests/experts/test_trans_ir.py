@@ -23,7 +23,14 @@ from tests.experts.networks import condition, partly_masked, small
 @pytest.mark.parametrize("field", [False, True])
 def test_about_a_million_parameters(kind: str, positions: str, patch: int, field: bool) -> None:
     network = build(
-        "trans-ir", {"conditioning": kind, "positions": positions, "pair_patch": patch, "field": field}
+        "trans-ir",
+        {
+            "conditioning": kind,
+            "positions": positions,
+            "pair_patch": patch,
+            "field": field,
+            "channels": field,
+        },
     )
     assert 900_000 <= network.layout.count <= 1_100_000
     config = network.config

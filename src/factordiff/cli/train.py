@@ -99,6 +99,10 @@ def train(
     field: Annotated[
         bool | None, typer.Option(help="Let each cell see what the demonstrations say at its place.")
     ] = None,
+    channels: Annotated[
+        bool | None,
+        typer.Option(help="Lay the demonstrations beside the query, in an order of their content."),
+    ] = None,
     frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
     min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, float32 or bfloat16.")] = None,
@@ -135,6 +139,7 @@ def train(
         "rotary": rotary,
         "positions": positions,
         "field": field,
+        "channels": channels,
     }
     if refinement is not None:
         network["cycles"] = _cycles(refinement)

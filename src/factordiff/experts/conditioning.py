@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.experts.parameters import Slot, Weights, convolution, linear
+from factordiff.streams import hash_words
 
 Frames = Int[Tensor, "item frame cell"]
 Present = Bool[Tensor, "item frame"]
@@ -132,6 +133,18 @@ def demonstration_channels(
     pairs = pairs[:, :slots]
     channels = pairs.transpose(1, 2).flatten(2)
     return F.pad(channels, (0, 2 * values * slots - channels.shape[-1]))
+
+
+def in_canonical_order(inputs: Frames, outputs: Frames, present: Present) -> tuple[Frames, Frames, Present]:
+    """The demonstrations sorted by a hash of their content, missing ones last: slots without a first and a last."""
+    frames = torch.cat([inputs, outputs], -1)
+    place = torch.arange(frames.shape[-1], device=frames.device)
+    key = (
+        hash_words(frames, place).sum(-1) // 2
+    )  # every (value, place) counts; less than the missing ones' key
+    order = torch.where(present, key, torch.iinfo(torch.int64).max).argsort(1)
+    cells = order.unsqueeze(-1).expand_as(inputs)
+    return inputs.gather(1, cells), outputs.gather(1, cells), present.gather(1, order)
 
 
 # Latents.

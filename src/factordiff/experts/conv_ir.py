@@ -92,6 +92,7 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         "pair.up": linear(2 * p, p),
         "pair.down": linear(p, 2 * p),
         **({"latents.field": linear(c, p)} if config.field else {}),
+        **({"embed.shown": Slot((config.slots * 2 * v, c), std=0.5)} if config.channels else {}),
         "cross.query": linear(c, c),
         "cross.keys_values": Slot((2, c, p), p**-0.5, matrices=(2, c, p)),
         "cross.out": linear(c, c, zero=True),
@@ -185,6 +186,10 @@ class ConvIR(Network):
             )
         planes = cond.as_planes(channels, config.layout)
         cells = F.conv2d(planes, weights["embed.query"], padding=1) + weights["embed.bias"]
+        if config.conditioning == "latents" and config.channels:
+            frames = cond.in_canonical_order(inputs, outputs, present)
+            shown = cond.demonstration_channels(*frames, config.slots, config.values, dtype)
+            cells = cells + cond.as_planes(shown @ weights["embed.shown"], config.layout)
         if config.conditioning == "latents" and config.field:
             coarse = (config.layout[0] + 1) // 2, (config.layout[1] + 1) // 2
             field = cond.average_field(

@@ -59,6 +59,7 @@ class NetworkConfig:
     conditioning: str = "latents"
     latents: int = 16
     field: bool = False
+    channels: bool = False
     slots: int = 3
     head: str = "zero"
     cycles: tuple[int, int] = (2, 2)
@@ -74,6 +75,11 @@ class NetworkConfig:
             pair = getattr(self, name)
             if len(pair) != 2 or min(pair) < 1:
                 raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
+
+    @property
+    def shows_channels(self) -> bool:
+        """Whether the demonstrations lie beside the query as channels."""
+        return self.channels or self.conditioning == "paper"
 
     @property
     def cells(self) -> int:

@@ -89,9 +89,10 @@ def _slots(config: TransIRConfig) -> dict[str, Slot]:
     if config.positions == "learned":
         slots["positions.row"] = Slot((LONGEST_SIDE, d), std=0.5)
         slots["positions.column"] = Slot((LONGEST_SIDE, d), std=0.5)
+    if config.shows_channels:
+        slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
     if config.conditioning == "paper":
         slots |= cond.paper_slots(config.values, config.encoder, config.context)
-        slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
     else:
         slots |= cond.grid_encoder_slots("query", config.values, config.encoder, config.context)
         slots |= cond.latent_slots(config.latents, d, heads, config.context)
@@ -145,9 +146,9 @@ class TransIR(Network):
         ready["table.x_t"] = weights["embed.x_t"] @ join[0].T
         ready["table.query"] = weights["embed.query"] @ join[1].T
         ready["positions"], ready["patch_positions"] = self._place(weights, join.dtype)
-        if config.conditioning == "paper":
+        if config.shows_channels:
             ready["table.query"] = torch.cat([ready["table.query"], weights["embed.demonstrations"]])
-        else:
+        if config.conditioning == "latents":
             ready |= cond.prepare_latents(weights, config.head_size)
             ready |= self._pair_blocks(ready)
         if config.rotary:
@@ -197,9 +198,13 @@ class TransIR(Network):
         channels = cond.one_hot(query, config.values, dtype)
         context = cond.encode_query(weights, query, config.values, config.layout)
         keys = values = None
-        if config.conditioning == "paper":
-            shown = cond.demonstration_channels(inputs, outputs, present, config.slots, config.values, dtype)
+        if config.shows_channels:
+            frames = inputs, outputs, present
+            if config.conditioning == "latents":
+                frames = cond.in_canonical_order(*frames)
+            shown = cond.demonstration_channels(*frames, config.slots, config.values, dtype)
             channels = torch.cat([channels, shown], -1)
+        if config.conditioning == "paper":
             context = context + cond.mean_over_frames(read, present)
         else:
             latents = cond.average_latents(read[:, :, : config.latents], present)
