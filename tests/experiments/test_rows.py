@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ from factordiff.evaluation.methods import Method, answer, drawn_by_weight, metho
 from factordiff.evaluation.records import read_records
 from factordiff.evaluation.rows import Row, Settings, build_method
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
-from factordiff.experiments.workbench import check_only
+from factordiff.experiments.workbench import Watch, check_only
 from factordiff.sampling.reveal import ByConfidence
 from tests.experiments.lookup import lookup_bench
 
@@ -119,3 +121,31 @@ def test_only_selects_by_method_experts_or_name():
         check_only(only, rows)
     with pytest.raises(InvalidInput, match="only: no row of this experiment is called magic"):
         check_only("fkc,magic", rows)
+
+
+def test_machines_share_the_queries_and_their_records_are_those_of_one(whole, tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    ended = subprocess.run(
+        [*command, "-m", "tests.experiments.two_machines", str(tmp_path)], capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [f"{FKC.name}.jsonl.gz"]
+    assert read_records(FKC.file(tmp_path)).records == whole
+
+
+def test_what_a_machine_left_behind_is_gathered_not_run_again(whole, sets, tmp_path):
+    bench = lookup_bench(sets, tmp_path, settings=SMALL)
+    bench.run([FKC], replace(bench.place, part=(0, 2)))
+    left = FKC.file(tmp_path)
+    left.rename(left.with_name(f"{FKC.name}.rank3.jsonl.gz"))
+    ran = []
+    bench.watch = Watch(batch=lambda queries, passes: ran.append(queries))
+    bench.run([FKC])
+    assert records(bench, FKC) == whole
+    assert sum(ran) + len(read_part(whole)) == 12
+    assert [path.name for path in tmp_path.iterdir()] == [left.name]
+
+
+def read_part(whole):
+    """Batches hold two queries (half of five): the even ones were done."""
+    return [record for record in whole if record.query // 2 % 2 == 0]

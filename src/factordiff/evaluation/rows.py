@@ -182,6 +182,7 @@ def run_row(
         torch.distributed.barrier()
         if machines.writes:
             gather(path, about)
+        torch.distributed.barrier()  # what is decided from the records is decided alike on every machine
 
 
 def gather(path: Path, about: dict[str, Any]) -> set[int]:

@@ -81,10 +81,11 @@ class Workbench:
         """Run the rows that are not done."""
         where = place or self.place
         for row in self.planned(rows):
-            if where.deadline is not None and time.monotonic() > where.deadline:
+            queries = self.queries(row.split)
+            late = where.deadline is not None and time.monotonic() > where.deadline
+            if where.machines.agree(late, queries.queries.device):
                 return
             known = [self.experts(name) for name in row.experts]
-            queries = self.queries(row.split)
             weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
             about = header(row, self.settings, weights, self.data, len(queries))
             cost = self.settings.passes(row)

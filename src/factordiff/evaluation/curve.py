@@ -1,0 +1,94 @@
+"""Accuracy against passes: each adaptive rule at a grid of settings, as numbers and as a figure."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.composition.composition import Composition
+from factordiff.experts.expert import Expert
+from factordiff.sampling.first_pass import FirstPass
+from factordiff.sampling.rules import rule_named
+from factordiff.sampling.sampler import sample
+from factordiff.sampling.savings import Bucket
+
+GRID: dict[str, tuple[float, ...]] = {
+    "margin": (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9999, 1.0),
+    "entropy": (8.0, 4.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.005, 0.0),
+    "product": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0),
+    "frechet": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0),
+    "confidence": (1, 2, 4, 8, 16, 32, 64, 128),
+}
+MARKS = {"margin": "o", "entropy": "s", "product": "^", "frechet": "v", "confidence": "x"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One rule at one setting."""
+
+    rule: str  # as a person types it: margin:0.95
+    exact: float  # share of queries
+    pixel: float
+    passes: float  # executed, per query, all experts
+
+    @property
+    def family(self) -> str:
+        """The rule without its number."""
+        return self.rule.partition(":")[0]
+
+
+def accuracy_against_passes(
+    experts: Sequence[Expert],
+    composition: Composition,
+    queries: EvaluationSet,
+    *,
+    bucket: Bucket,
+    rules: Sequence[str] | None = None,
+    on_rule: Callable[[str], None] = lambda rule: None,
+) -> Iterator[Point]:
+    """Answer every query under every rule; the first pass is run once for all of them."""
+    x_0, condition = queries.x_0, queries.condition()
+    x_t = torch.full_like(x_0, experts[0].vocabulary.mask)
+    first_pass = FirstPass()
+    for rule in rules if rules is not None else every_rule():
+        on_rule(rule)
+        reveal = rule_named(rule)
+        drawn = sample(
+            experts, composition, x_t, condition, reveal=reveal, bucket=bucket, first_pass=first_pass
+        )
+        right = drawn.x_0 == x_0
+        # nominal: the pass that is shared between the rules belongs to each of them
+        passes = float(drawn.nominal_passes.double().mean())
+        yield Point(rule, float(right.all(-1).double().mean()), float(right.double().mean()), passes)
+
+
+def every_rule() -> list[str]:
+    """The whole grid, by name."""
+    return [f"{name}:{number:g}" for name, numbers in GRID.items() for number in numbers]
+
+
+def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:
+    """The curves as a PNG, the chosen setting marked."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2))
+    axes = figure.subplots()
+    for family in dict.fromkeys(point.family for point in points):
+        line = sorted((point.passes, 100 * point.exact) for point in points if point.family == family)
+        axes.plot(*zip(*line, strict=True), marker=MARKS.get(family, "."), markersize=4, label=family)
+    for point in points:
+        if point.rule == chosen:
+            axes.plot(point.passes, 100 * point.exact, "o", markersize=14, fillstyle="none", color="black")
+            axes.annotate(chosen, (point.passes, 100 * point.exact), (8, -14), textcoords="offset points")
+    axes.set_xscale("log")
+    axes.set_xlabel("passes per grid, all experts")
+    axes.set_ylabel("exact %")
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
+    return out.getvalue()

@@ -1,0 +1,286 @@
+"""What the engine saves: both sides of every ratio measured in one run, on the same queries and experts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.composition.composition import State
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.correctors import feynman_kac
+from factordiff.composition.routing import Routing
+from factordiff.evaluation.statistics import mcnemar
+from factordiff.experts.expert import Expert
+from factordiff.experts.refinement import Network
+from factordiff.sampling.engine import Engine
+from factordiff.sampling.reveal import ByConfidence, RevealRule
+from factordiff.sampling.sampler import Samples, sample
+from factordiff.sampling.savings import Bucket, Savings
+
+STEPS = 128  # of the paper's loop
+PARTICLES = 8
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table: what was measured, what it must be, and what it hopes to be."""
+
+    what: str
+    value: float
+    unit: str
+    must: str
+    aim: str = ""
+    details: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Two experts, the queries to answer, and how."""
+
+    networks: Sequence[Network]
+    queries: EvaluationSet
+    rule: RevealRule
+    batch: int  # rows in flight
+    slow: int  # queries that the slow side answers
+    fkc: int  # queries that particles answer; 0 for none
+    repeats: int = 5
+
+    @property
+    def device(self) -> torch.device:
+        """Where the experts are."""
+        return self.queries.queries.device
+
+    @property
+    def bucket(self) -> Bucket:
+        """Few sizes on a GPU, where each is compiled; no padding elsewhere."""
+        if self.device.type != "cuda":
+            return Bucket(self.batch)
+        sizes = {-(-self.batch * eighths // 8) for eighths in (8, 6, 4, 2, 1)}
+        return Bucket(self.batch, tuple(sorted(sizes)))
+
+    def first(self, count: int) -> Bench:
+        """The same for fewer queries."""
+        return Bench(
+            self.networks, self.queries.first(count), self.rule, self.batch, self.slow, self.fkc, self.repeats
+        )
+
+
+def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) -> Iterator[Figure]:
+    """Every line of the table that this machine can give; `on_part` is told what comes next."""
+    engines: list[Expert] = [Engine(network) for network in bench.networks]
+    on_part("warming up")
+    warm = bench.first(min(len(bench.queries), 2 * bench.batch))
+    fast(warm, engines)
+
+    on_part("routing and reveal against the forward passes")
+    yield overhead(bench, engines)
+    on_part("one query at a time")
+    yield one_query(bench)
+    on_part("adaptive passes")
+    quick, seconds, memory = timed(bench.device, lambda: fast(bench, engines))
+    on_part(f"the {STEPS}-step loop, savings on")
+    full = fast(bench, engines, ByConfidence(STEPS))
+    yield passes(bench, quick, full)
+    yield Figure("rows executed / needed", quick.executed_over_needed, "x", "<= 1.15", "1.05")
+    on_part(f"the straightforward {STEPS}-step loop")
+    yield wall(bench, quick, seconds)
+    if bench.device.type == "cuda":
+        yield flat_memory(bench, engines, memory)
+    if bench.fkc:
+        on_part("Feynman-Kac particles")
+        yield particles(bench)
+
+
+def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None) -> Samples:
+    """Per-pixel routing with everything on."""
+    return sample(
+        experts,
+        Routing(),
+        _blank(bench),
+        bench.queries.condition(),
+        reveal=rule or bench.rule,
+        bucket=bench.bucket,
+    )
+
+
+@torch.no_grad()
+def straightforward(bench: Bench, steps: int = STEPS) -> Int[Tensor, "item cell"]:
+    """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
+    answers, mask = [], bench.networks[0].vocabulary.mask
+    routing = Routing()
+    for first in range(0, len(bench.queries), bench.batch):
+        rows = slice(first, first + bench.batch)
+        condition = bench.queries.condition(rows)
+        x_t = torch.full_like(condition.query, mask)
+        encoded = [network.encode(condition) for network in bench.networks]
+        cells = x_t.shape[1]
+        for step in range(steps):
+            told = zip(bench.networks, encoded, strict=True)
+            log_probs = torch.stack([network.log_probs(x_t, one) for network, one in told])
+            composed = routing(log_probs, State.start(x_t, mask, len(bench.networks))).log_probs
+            quota = cells * (step + 1) // steps - cells * step // steps
+            doubt = torch.where(x_t == mask, log_doubt(composed), torch.inf)
+            surest = doubt.argsort(dim=-1, stable=True)[:, :quota]
+            x_t = x_t.scatter(1, surest, composed.argmax(-1).gather(1, surest))
+        answers.append(x_t)
+    return torch.cat(answers)
+
+
+def passes(bench: Bench, quick: Samples, full: Samples) -> Figure:
+    """How many times fewer passes than 128 of every expert, and what it does to the answers."""
+    spent = float(quick.executed_passes.double().mean())
+    truth = bench.queries.x_0
+    ours, paper = ((samples.x_0 == truth).all(-1).cpu().numpy() for samples in (quick, full))
+    tasks = bench.queries.task_indices.cpu().numpy()
+    drops = [float(paper[tasks == task].mean() - ours[tasks == task].mean()) for task in np.unique(tasks)]
+    details = {
+        "passes_per_grid": spent,
+        "passes_of_the_loop": len(bench.networks) * STEPS,
+        "passes_of_the_loop_without_idle_steps": float(full.executed_passes.double().mean()),
+        "exact": float(ours.mean()),
+        "exact_of_the_loop": float(paper.mean()),
+        "difference_points": 100 * float(ours.mean() - paper.mean()),
+        "mcnemar_p": mcnemar(ours, paper),
+        "largest_drop_of_a_task_points": 100 * max(drops),
+        "queries": len(ours),
+    }
+    return Figure("fewer passes per grid", len(bench.networks) * STEPS / spent, "x", ">= 8", "40", details)
+
+
+def wall(bench: Bench, quick: Samples, seconds: float) -> Figure:
+    """Time per grid of the straightforward eager loop over ours."""
+    part = bench.first(bench.slow)
+    slow_answers, slow_seconds, _ = timed(bench.device, lambda: straightforward(part))
+    ours, theirs = seconds / len(bench.queries), slow_seconds / len(part.queries)
+    same = float((slow_answers == quick.x_0[: len(slow_answers)]).all(-1).double().mean())
+    details = {
+        "ms_per_grid": 1e3 * ours,
+        "ms_per_grid_straightforward": 1e3 * theirs,
+        "grids_per_second": 1 / ours,
+        "same_answers": same,
+        "queries": len(bench.queries),
+        "queries_straightforward": len(part.queries),
+    }
+    gpu = bench.device.type == "cuda"
+    return Figure("faster per grid", theirs / ours, "x", ">= 20" if gpu else "", "60" if gpu else "", details)
+
+
+def overhead(bench: Bench, engines: Sequence[Expert]) -> Figure:
+    """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch."""
+    part = bench.first(bench.batch)
+    condition = part.queries.condition()
+    x_t = _blank(part)
+    encoded = [engine.encode(condition) for engine in engines]
+
+    def forward() -> list[Tensor]:
+        told = zip(engines, encoded, strict=True)
+        return [engine.log_probs(x_t, one) for engine, one in told]
+
+    steps = 20
+    said: list[Expert] = [
+        _Remembered(engine, log_probs) for engine, log_probs in zip(engines, forward(), strict=True)
+    ]
+    alone = _median(part, lambda: timed(part.device, forward)[1])
+    loop = _median(
+        part,
+        lambda: (
+            timed(part.device, lambda: sample(said, Routing(), x_t, reveal=ByConfidence(steps)))[1] / steps
+        ),
+    )
+    details = {"forward_ms": 1e3 * alone, "routing_and_reveal_ms": 1e3 * loop, "rows": len(x_t)}
+    return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
+
+
+def one_query(bench: Bench) -> Figure:
+    """One query, warm: the straightforward loop over ours."""
+    part = bench.first(1)
+    single = Bench(part.networks, part.queries, part.rule, 1, 1, 0)
+    ours = _median(bench, lambda: timed(bench.device, lambda: fast(single, single.networks))[1])
+    theirs = timed(bench.device, lambda: straightforward(single))[1]
+    details = {"seconds": ours, "seconds_straightforward": theirs}
+    return Figure("faster for one query", theirs / ours, "x", ">= 8", "", details)
+
+
+def particles(bench: Bench) -> Figure:
+    """Feynman-Kac correctors: nominal over executed passes, and whether the samples are the same."""
+    part = bench.first(bench.fkc)
+    count = max(bench.batch, PARTICLES)
+
+    def drawn(savings: Savings, queries: Bench) -> Samples:
+        return sample(
+            queries.networks,
+            feynman_kac(),
+            _blank(queries),
+            queries.queries.condition(),
+            temperature=1.0,
+            particles=PARTICLES,
+            selection="highest-target",
+            bucket=Bucket(count),
+            savings=savings,
+        )
+
+    ours = drawn(Savings(), part)
+    check = part.first(min(bench.fkc, 16))
+    naive = drawn(Savings(first_pass=False, duplicates=False), check)
+    same = (naive.particles == ours.particles[: len(naive.particles)]).all(-1).double().mean()
+    nominal, executed = int(ours.nominal_passes.sum()), int(ours.executed_passes.sum())
+    details = {
+        "nominal": nominal,
+        "executed": executed,
+        "same_particles": float(same),
+        "queries": len(ours.x_0),
+    }
+    return Figure(
+        f"fewer passes, FKC with {PARTICLES} particles", nominal / executed, "x", ">= 1.6", "", details
+    )
+
+
+def flat_memory(bench: Bench, engines: Sequence[Expert], peak: int) -> Figure:
+    """Peak memory with all queries over that with a quarter of them."""
+    fewer = bench.first(max(len(bench.queries) // 4, min(len(bench.queries), 2 * bench.batch)))
+    _, _, small = timed(bench.device, lambda: fast(fewer, engines))
+    details = {"peak_gib": peak / 2**30, "peak_gib_fewer": small / 2**30, "fewer": len(fewer.queries)}
+    return Figure("memory, all queries / fewer", peak / max(small, 1), "x", "flat", "", details)
+
+
+def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, int]:
+    """What the action gives, its seconds, and (on a GPU) the most memory in use."""
+    cuda = device.type == "cuda"
+    if cuda:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    result = action()
+    if cuda:
+        torch.cuda.synchronize()
+    return result, time.perf_counter() - begun, torch.cuda.max_memory_allocated() if cuda else 0
+
+
+def _median(bench: Bench, action: Callable[[], float]) -> float:
+    action()
+    return float(np.median([action() for _ in range(bench.repeats)]))
+
+
+def _blank(bench: Bench) -> Int[Tensor, "item cell"]:
+    return torch.full_like(bench.queries.x_0, bench.networks[0].vocabulary.mask)
+
+
+class _Remembered:
+    """An expert that costs nothing: what is left of a step is the loop's own."""
+
+    def __init__(self, expert: Expert, log_probs: Tensor) -> None:
+        self.vocabulary, self._said = expert.vocabulary, log_probs
+
+    def encode(self, condition: Any) -> Any:
+        return None
+
+    def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
+        return self._said[: len(x_t)]

@@ -1,0 +1,89 @@
+"""`factordiff reproduce`: small networks through the whole command, and errors that say what to do."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+import factordiff.cli.reproduce  # noqa: F401
+from factordiff.cli.app import app
+from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavailable
+from factordiff.evaluation.records import read_records
+from factordiff.experiments.pairs import EARLY, FULL_FULL
+from factordiff.experts.store import build, save_expert, shipped_experts
+
+TINY = {"width": 8, "context": 8, "latents": 2, "heads": 2, "blocks": 1, "encoder": 8, "cycles": (1, 1)}
+
+
+def reproduce(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["reproduce", *arguments], catch_exceptions=True)
+    if isinstance(result.exception, FactorDiffError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory) -> list[str]:
+    """Untrained experts in place of both full pairs."""
+    folder = tmp_path_factory.mktemp("experts")
+    options = []
+    for seed, name in enumerate((*FULL_FULL.experts, *EARLY.experts)):
+        save_expert(build("trans-ir", TINY, seed), folder / name, {"objective": "full"})
+        options += ["--expert", f"{name}={folder / name}"]
+    return options
+
+
+SMALL = ("--limit", "2", "--steps", "2", "--particles", "2", "--device", "cpu", "--batch", "2")
+
+
+def test_voting_through_the_command(tiny, tmp_path):
+    out = ("--out", str(tmp_path))
+    shown = reproduce("voting", *SMALL, *out, *tiny)
+    assert "A SUBSET: only the first 2 queries" in shown
+    assert "Majority voting" in shown
+    records = sorted(path.name for path in (tmp_path / "records").iterdir())
+    assert len(records) == 12
+    file = read_records(tmp_path / "records" / "test.trans-full+conv-full.vote.jsonl.gz")
+    assert len(file.records) == 2
+    assert file.records[0].nominal == 2 * 3 * 2
+    assert set(file.header["weights"]) == set(FULL_FULL.experts)
+    before = {path: path.read_bytes() for path in (tmp_path / "records").iterdir()}
+    reproduce("voting", *SMALL, *out, *tiny, "--only", "routing")
+    assert {path: path.read_bytes() for path in (tmp_path / "records").iterdir()} == before
+    assert "report.html" in reproduce("report", *out)
+    assert (tmp_path / "README.md").read_text().startswith("# ")
+    other = [*tiny, "--expert", f"trans-full={tiny[3].partition('=')[2]}"]  # another expert under that name
+    with pytest.raises(DataError, match=r"another run: weights\.trans-full"):
+        reproduce("voting", *SMALL, *out, *other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (("table-2",), Unavailable, "experiment: expected one of single-experts"),
+        (("voting", "--limit", "0"), InvalidInput, "limit: expected at least 1"),
+        (("voting", "--only", "magic"), InvalidInput, "only: no row of this experiment is called magic"),
+        (("voting", "--part", "3/2"), InvalidInput, "part: expected K/N"),
+        (("voting", "--expert", "trans-full"), InvalidInput, "expert: expected NAME=FOLDER"),
+        (("voting", "--dtype", "float8"), InvalidInput, "dtype: expected auto"),
+        (("voting", "--expert", "trans-full=nowhere"), Unavailable, "'nowhere' is neither a folder nor"),
+        (("report", "--out", "nowhere"), InvalidInput, "holds no records"),
+    ],
+)
+def test_errors_say_what_was_expected(arguments, error, words, tmp_path, tiny):
+    name, *options = arguments
+    with pytest.raises(error, match=words):
+        reproduce(name, "--device", "cpu", "--out", str(tmp_path), *tiny, *options)
+    assert not list(tmp_path.iterdir())  # nothing was written
+
+
+@pytest.mark.skipif(not set(FULL_FULL.experts) <= set(shipped_experts()), reason="no experts are shipped yet")
+def test_two_queries_with_the_shipped_experts(tmp_path):
+    small = ("--limit", "2", "--steps", "8", "--particles", "2", "--device", "cpu", "--out", str(tmp_path))
+    shown = reproduce(
+        "composition", *small, "--only", "trans-full+conv-full.routing,trans-full+conv-full.fkc"
+    )
+    assert "A SUBSET" in shown
+    file = read_records(tmp_path / "records" / "test.trans-full+conv-full.routing.jsonl.gz")
+    assert [record.nominal for record in file.records] == [16, 16]

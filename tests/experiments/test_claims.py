@@ -1,0 +1,165 @@
+"""Tables and verdicts from records made by hand, against figures computed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factordiff.evaluation.benchmark import Record
+from factordiff.evaluation.outcomes import Archive, aligned
+from factordiff.evaluation.records import Batch, append, open_records
+from factordiff.evaluation.statistics import difference
+from factordiff.experiments import claims
+from factordiff.experiments.catalogue import provenance
+from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
+from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
+from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, Pair, single
+
+TASKS, PER_TASK = 20, 30
+QUERIES = TASKS * PER_TASK
+NONE = np.zeros(QUERIES, dtype=bool)
+
+
+def share(rate: float, offset: int = 0) -> np.ndarray:
+    """The same number of right answers in every task."""
+    number = np.arange(QUERIES) // TASKS
+    return (number + offset) % PER_TASK < round(rate * PER_TASK)
+
+
+def write(folder, row, right, drawn=None) -> None:
+    path = row.file(folder)
+    about = {"row": row.name, "data": "d", "weights": {name: name for name in row.experts}, "listed": QUERIES}
+    open_records(path, {**about, "settings": {"steps": 128}})
+    records = tuple(
+        Record(
+            query,
+            f"task{query % TASKS:04d}",
+            query // TASKS,
+            () if right[query] else (5, 6),
+            200,
+            150,
+            0,
+            None if drawn is None else () if drawn[query] else (7,),
+        )
+        for query in range(len(right))
+    )
+    append(path, Batch(records, 2.0, "a device", "c0ffee"))
+
+
+def write_pair(folder, pair: Pair, rates: dict[str, float], singles: tuple[float, float]) -> None:
+    for name, rate in zip(pair.experts, singles, strict=True):
+        if not single(name).file(folder).exists():
+            write(folder, single(name), share(rate))
+    for method, rate in rates.items():
+        drawn = share(rate - 0.1) if method in ("fkc", "rne") else None
+        write(folder, pair.row(method), share(rate), drawn)
+
+
+@pytest.fixture
+def paper_like(tmp_path):
+    """Rates as the paper has them, roughly."""
+    same = dict.fromkeys(("geometric-mean", "superdiff", "fkc", "rne"), 0.9)
+    write_pair(tmp_path, FULL_FULL, {**same, "routing": 0.9}, (0.8, 0.7))
+    write_pair(
+        tmp_path,
+        OCC_FULL,
+        {**same, "geometric-mean": 0.7, "fkc": 0.7, "superdiff": 0.8, "rne": 0.6, "routing": 0.9},
+        (0.0, 0.8),
+    )
+    low = dict.fromkeys(("geometric-mean", "superdiff", "fkc", "rne"), 0.5)
+    write_pair(tmp_path, COL_OCC, {**low, "routing": 1.0}, (0.0, 0.0))
+    return Archive(tmp_path)
+
+
+def judged(archive: Archive) -> dict[str, str]:
+    return {verdict.claim: verdict.judgement for verdict in claims.report(archive).verdicts}
+
+
+def one(verdicts: dict[str, str], words: str) -> str:
+    (found,) = [judgement for claim, judgement in verdicts.items() if words in claim]
+    return found
+
+
+def test_verdicts_on_rates_like_the_paper(paper_like):
+    found = judged(paper_like)
+    assert one(found, "consistently outperforms") == "not confirmed"  # a tie on Full+Full is not above
+    assert one(found, "Occ+Full: routing beats the strongest") == "confirmed"
+    assert one(found, "several per-sample methods fall below") == "confirmed"
+    assert one(found, "Occ+Full: routing does not fall below") == "confirmed"
+    assert one(found, "nearly useless") == "confirmed"
+    assert one(found, "90.5 %") == "confirmed"
+    assert one(found, "12 points or more") == "confirmed"
+    assert one(found, "Full+Full: all compositions improve") == "confirmed"
+    assert one(found, "not worse than the best per-sample") == "confirmed"
+    assert one(found, "Full+Full: routing beats the best expert") == "confirmed"
+    assert one(found, "grows with specialisation") == "confirmed"
+
+
+def test_a_reversed_ranking_is_said(tmp_path):
+    rates = dict.fromkeys(("geometric-mean", "superdiff", "fkc", "rne"), 0.9)
+    write_pair(tmp_path, COL_OCC, {**rates, "routing": 0.6}, (0.3, 0.3))
+    found = judged(Archive(tmp_path))
+    assert one(found, "Col+Occ: every per-sample method stays below") == "not confirmed"
+    assert one(found, "nearly useless") == "not confirmed"
+    assert one(found, "90.5 %") == "not confirmed"
+    assert one(found, "not worse than the best per-sample") == "undecided here"  # not run
+
+
+def test_the_table_has_the_paper_beside_ours_and_both_readings(paper_like):
+    section = COMPOSITION.report(paper_like)
+    lines = {row[1]: row[2:] for row in section.tables[0].rows if row is not None}
+    assert lines["Trans-IR, full"][0] == "93.0"
+    assert lines["Trans-IR, full"][1].startswith("80.0 %")
+    assert lines["Trans-IR, full"][5] == "—"  # not in Col+Occ
+    assert lines["FKC, highest target"][4] == "78.4"
+    assert lines["FKC, highest target"][5].startswith("50.0 %")
+    assert lines["FKC, weighted draw"][5].startswith("40.0 %")
+    assert lines["**maximum selection**"][5].startswith("100.0 % [100.0, 100.0]")
+    assert lines["view factorisation"] == ("—",) * 6
+    table = next(one for one in section.long_tables if one.caption.startswith("Col+Occ"))
+    assert table.sortable
+    assert len(table.rows) == TASKS
+    assert dict(zip(table.headings, table.rows[3], strict=True))["FKC"] == "50.0"  # the better reading
+
+
+def test_rows_of_different_length_meet_on_the_queries_they_share(tmp_path):
+    write(tmp_path, FULL_FULL.row("routing"), share(0.9))
+    write(tmp_path, FULL_FULL.row("mixture"), share(0.5)[:100])
+    archive = Archive(tmp_path)
+    routed, mixed = (archive.outcomes(FULL_FULL.row(method)) for method in ("routing", "mixture"))
+    found = routed.against(mixed)
+    assert found.queries == 100
+    tasks = np.array([f"task{query % TASKS:04d}" for query in range(100)])
+    assert found.gain == difference(share(0.9)[:100], share(0.5)[:100], tasks)
+    assert [len(row) for row in aligned(routed, mixed)] == [100, 100]
+
+
+def test_overlap_counts_by_hand(tmp_path):
+    task = np.arange(QUERIES) % TASKS
+    one_right = np.where(task < 10, True, np.arange(QUERIES) // TASKS < 15)  # the second ten tasks: half
+    other_right = np.where(task < 10, np.arange(QUERIES) // TASKS < 15, True)
+    routed = np.ones(QUERIES, dtype=bool)
+    one_right[0] = other_right[0] = False  # query 0, task 0: right only in composition
+    routed[TASKS * 20 + 3] = False  # task 3 loses a query that Trans-IR had
+    write(tmp_path, single(EARLY.experts[0]), one_right)
+    write(tmp_path, single(EARLY.experts[1]), other_right)
+    write(tmp_path, EARLY.row("routing"), routed)
+    section = OVERLAP.report(Archive(tmp_path))
+    lines = {row[0]: row[2] for row in section.tables[0].rows}
+    assert lines["grids right only in composition"] == f"1 of {QUERIES:,}"
+    assert lines["tasks won / lost / tied against the better expert in hindsight"] == "1 / 1 / 18"
+    assert lines["tasks where it matches or exceeds Trans-IR"] == "19 of 20"
+    assert lines["tasks where it matches or exceeds Conv-IR"] == "20 of 20"
+    assert lines["worst loss of a task, points"] == "-3.3 (task0003)"
+    verdicts = {verdict.claim: verdict.judgement for verdict in section.verdicts}
+    assert one(verdicts, "right only in composition") == "confirmed"
+    assert one(verdicts, "wins more tasks than it loses") == "not confirmed"
+    assert one(verdicts, "never catastrophically worse") == "confirmed"
+
+
+def test_provenance_names_hashes_device_commit_and_time(paper_like):
+    section = provenance(paper_like)
+    assert ("data", "`d`") in section.tables[0].rows
+    assert ("trans-occ", "`trans-occ`") in section.tables[0].rows
+    lines = {row[0]: row[1:] for row in section.long_tables[0].rows}
+    assert lines["test.trans-full+conv-full.routing"] == ("600", "2", "a device", "c0ffee")
