@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from factordiff.diffusion import objectives, schedule
-from factordiff.sampling import reveal, sampler
+from factordiff.sampling import reveal, run, sampler
 from factordiff.sampling.draws import Draws, categorical
 from factordiff.streams import Purpose, uniform
 from tests.mutants.registry import Patch, after, mutant
@@ -36,21 +36,21 @@ def color_counted_at_background_too(patch: Patch) -> None:
 def order_by_the_candidate_just_drawn(patch: Patch) -> None:
     """The draws are counter-based, so the value that will be drawn can be looked at before cells are chosen."""
     here: list[tuple[Draws, Tensor]] = []
-    original = sampler.Run.reveal
+    original = run.Run.reveal
 
-    def remembering(run: Any, population: Any, candidates: Tensor) -> Any:
+    def remembering(loop: Any, population: Any, candidates: Tensor) -> Any:
         rows = candidates.flatten(0, 1).any(-1).nonzero().squeeze(-1)
-        moment = run.moment(population).of(rows)
+        moment = loop.moment(population).of(rows)
         here.append((moment.draws, moment.step))
-        return original(run, population, candidates)
+        return original(loop, population, candidates)
 
     def doubt(log_p: Tensor) -> Tensor:
         draws, step = here[-1]
         tokens = categorical(log_p, draws.cells(Purpose.TOKEN, step, log_p.shape[1]))
         return -log_p.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
-    patch.setattr(sampler.Run, "reveal", remembering)
-    patch.setattr(sampler, "log_doubt", doubt)
+    patch.setattr(run.Run, "reveal", remembering)
+    patch.setattr(run, "log_doubt", doubt)
 
 
 @mutant("sampling.test_reveal:test_ties_go_to_the_lowest_cell")
@@ -61,6 +61,7 @@ def cells_tie_to_the_highest(patch: Patch) -> None:
 
 @mutant("properties.test_order:test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing")
 def idle_steps_ask_the_experts(patch: Patch) -> None:
+    patch.setattr(reveal.ByConfidence, "due", lambda rule, moment: moment.step)
     patch.setattr(reveal.ByConfidence, "candidates", lambda rule, moment: moment.masked)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from factordiff.composition import product, superdiff
 from factordiff.composition.composition import Composed
 from factordiff.composition.correctors import Corrected
-from factordiff.sampling import law, particles, sampler
+from factordiff.sampling import law, particles, run
 from factordiff.sampling.draws import Draws
 from factordiff.streams import uniform
 from tests.mutants.registry import Patch, after, mutant
@@ -66,8 +66,8 @@ def log_S_at_any_temperature(patch: Patch) -> None:
 
 @mutant("sampling.test_sampler:test_the_loop_is_its_slow_twin", "fkc", "confidence", 0.6)
 def weights_of_the_loop_ignore_the_temperature(patch: Patch) -> None:
-    original = sampler.log_drawn
-    patch.setattr(sampler, "log_drawn", lambda *given: original(*given[:4], 1.0))
+    original = run.log_drawn
+    patch.setattr(run, "log_drawn", lambda *given: original(*given[:4], 1.0))
 
 
 @mutant(
@@ -110,19 +110,17 @@ def particles_without_weights(patch: Patch) -> None:
 
 @mutant("properties.test_particles:test_08_the_drawn_particle_nears_the_target_as_particles_grow")
 def particles_that_all_draw_the_same(patch: Patch) -> None:
-    patch.setattr(
-        sampler, "Draws", lambda seed, item, particle: Draws(seed, item, torch.zeros_like(particle))
-    )
+    patch.setattr(run, "Draws", lambda seed, item, particle: Draws(seed, item, torch.zeros_like(particle)))
 
 
 def resampled(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
-    original = sampler.Run.resample
+    original = run.Run.resample
 
-    def altered(run: Any, population: Any, event: Any) -> Any:
-        result, told = original(run, population, event)
+    def altered(loop: Any, population: Any, event: Any) -> Any:
+        result, told = original(loop, population, event)
         return change(result, population), told
 
-    patch.setattr(sampler.Run, "resample", altered)
+    patch.setattr(run.Run, "resample", altered)
 
 
 @mutant("sampling.test_sampler:test_the_loop_is_its_slow_twin", "fkc", "confidence", 1.0)
@@ -163,7 +161,7 @@ def a_uniform_for_every_particle(patch: Patch) -> None:
 @mutant("sampling.test_sampler:test_votes_and_first_particles_are_selected")
 def votes_tie_to_the_lowest_value(patch: Patch) -> None:
     patch.setattr(
-        sampler,
+        run,
         "majority_vote",
         lambda runs, values: torch.nn.functional.one_hot(runs, values).sum(0).argmax(-1),
     )

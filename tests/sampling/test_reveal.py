@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factordiff.errors import InvalidInput
 from factordiff.sampling.draws import Draws
-from factordiff.sampling.reveal import Ancestral, ByConfidence, Moment, surest
+from factordiff.sampling.reveal import Ancestral, Belief, ByConfidence, Moment, surest, surest_one
 from factordiff.streams import Purpose, uniform
 from tests import oracle
 from tests.toy import seeds
@@ -23,6 +23,11 @@ def moment(masked: torch.Tensor, step: int, start: int | None = None) -> Moment:
     began = masked.sum(-1) if start is None else torch.full((rows,), start)
     draws = Draws(3, torch.arange(rows), torch.zeros(rows, dtype=torch.int64))
     return Moment(masked, torch.full((rows,), step), began, draws)
+
+
+def belief(log_doubt: torch.Tensor) -> Belief:
+    """For rules that look at doubts alone."""
+    return Belief(torch.zeros(*log_doubt.shape, 1, dtype=torch.float64), log_doubt)
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 8), st.sampled_from([0.0, 0.5, 1.0]))
@@ -36,6 +41,7 @@ def test_the_surest_are_the_first_of_a_stable_sort(seed: int, rows: int, cells: 
     for row in range(rows):
         expected = oracle.surest(doubt[row].tolist(), among[row].tolist(), int(count[row]))
         assert found[row].nonzero().flatten().tolist() == expected
+    assert torch.equal(surest_one(doubt, among), surest(doubt, among, torch.ones(rows, dtype=torch.int64)))
 
 
 def test_doubts_that_differ_past_float32_are_ordered() -> None:
@@ -48,7 +54,7 @@ def test_doubts_that_differ_past_float32_are_ordered() -> None:
 def test_ties_go_to_the_lowest_cell() -> None:
     masked = torch.tensor([[False, True, True, True]])
     rule, now = ByConfidence(3), moment(masked, 0)
-    chosen = rule.choose(torch.full((1, 4), -0.5, dtype=torch.float64), masked, now)
+    chosen = rule.choose(belief(torch.full((1, 4), -0.5, dtype=torch.float64)), masked, now)
     assert chosen.tolist() == [[False, True, False, False]]
 
 
@@ -70,6 +76,9 @@ def test_quotas_spread_evenly_and_add_up(cells: int, steps: int) -> None:
     assert max(found) - min(found) <= 1
     for step in range(steps):
         assert bool(rule.candidates(moment(masked, step)).any()) == (found[step] > 0)
+        next_useful = next((later for later in range(step, steps) if found[later] > 0), None)
+        if next_useful is not None:
+            assert int(rule.due(moment(masked, step))) == next_useful
 
 
 @given(seeds, st.integers(1, 20))
@@ -78,7 +87,7 @@ def test_confidence_reveals_its_quota_of_the_masked(seed: int, steps: int) -> No
     masked = torch.from_numpy(random.random((3, 6)) < 0.6)
     doubt = torch.from_numpy(-random.random((3, 6)))
     rule, now = ByConfidence(steps), moment(masked, 0)
-    chosen = rule.choose(doubt, rule.candidates(now), now)
+    chosen = rule.choose(belief(doubt), rule.candidates(now), now)
     assert not (chosen & ~masked).any()
     expected = [min(oracle.quota(int(row.sum()), steps, 0), int(row.sum())) for row in masked]
     assert chosen.sum(-1).tolist() == expected
@@ -95,7 +104,9 @@ def test_ancestral_compares_with_one_over_what_is_left(steps: int, step: int) ->
     for row, cell in np.ndindex(5, 4):
         u = float(uniform(3, Purpose.REVEAL, row, 0, step, cell))
         assert bool(candidates[row, cell]) == (bool(masked[row, cell]) and u < 1 / left)
-    assert torch.equal(rule.choose(torch.zeros(5, 4, dtype=torch.float64), candidates, now), candidates)
+    assert torch.equal(
+        rule.choose(belief(torch.zeros(5, 4, dtype=torch.float64)), candidates, now), candidates
+    )
 
 
 def test_when_a_cell_is_revealed_is_uniform_over_the_steps() -> None:
@@ -107,6 +118,16 @@ def test_when_a_cell_is_revealed_is_uniform_over_the_steps() -> None:
         assert abs(seen - rows / steps) < 5 * math.sqrt(rows * 0.16)  # a fifth of all, each time
         masked = masked & ~opened
     assert not masked.any()
+
+
+@given(seeds, st.integers(1, 40))
+def test_ancestral_is_due_when_the_first_cell_is(seed: int, steps: int) -> None:
+    masked = torch.from_numpy(np.random.default_rng(seed).random((6, 3)) < 0.5)
+    rule = Ancestral(steps)
+    due = rule.due(moment(masked, 0)).tolist()
+    for row, first in enumerate(due):
+        opened = [bool(rule.candidates(moment(masked, step))[row].any()) for step in range(steps)]
+        assert first == (opened.index(True) if masked[row].any() else 0)
 
 
 @pytest.mark.parametrize("steps", [0, -3, 1.5, True, "4", None])

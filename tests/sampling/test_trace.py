@@ -18,6 +18,7 @@ from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.particles import effective_size
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import Samples, sample
+from factordiff.sampling.savings import Savings
 from factordiff.sampling.trace import Trace
 from tests.toy import CELLS, EXPERTS, MASK, empty, states
 
@@ -28,7 +29,17 @@ RULES = [ByConfidence(3), ByConfidence(40), Ancestral(6)]
 def traced(method: str, reveal: RevealRule) -> tuple[Samples, Trace, torch.Tensor]:
     x_t = states(1, 12, CELLS, MASK, hidden=0.8)
     drawn = sample(
-        EXPERTS, METHODS[method], x_t, reveal=reveal, temperature=1.0, particles=4, seed=3, trace=True
+        EXPERTS,
+        METHODS[method],
+        x_t,
+        reveal=reveal,
+        temperature=1.0,
+        particles=4,
+        seed=3,
+        trace=True,
+        savings=Savings(
+            first_pass=False, duplicates=False
+        ),  # a pass for every particle that the trace tells of
     )
     assert drawn.trace is not None
     return drawn, drawn.trace, x_t

@@ -29,7 +29,7 @@ Doubts = Float[Tensor, "*expert batch cell"]
 def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64: 0 for a tie at the top, $-\infty$ for a point mass."""
     # Sorted, so that the same probabilities in another order give the same bits: such experts tie.
-    log_p = log_probs.double().sort(dim=-1, descending=True).values
+    log_p = log_probs.sort(dim=-1, descending=True).values.double()
     if log_p.shape[-1] == 1:
         return torch.full_like(log_p[..., 0], -torch.inf)
     # The winner's place is taken by a second copy of the runner-up: 2 p2 + p3 + ...

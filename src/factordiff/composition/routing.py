@@ -72,7 +72,9 @@ class Routing(Composition):
         """The routed distribution of each cell and the routing map."""
         doubts = tempered_log_doubts(log_probs, self.temperatures)
         z = route(factor_log_doubts(doubts, self.partition, state, self.aggregate))
-        order = doubts.gather(0, z.unsqueeze(0)).squeeze(0) if self.order == "tempered" else None
+        # Untempered, an expert's doubt is the composed cell's: no need to work it out again.
+        known = self.order == "tempered" or self.temperatures is None
+        order = doubts.gather(0, z.unsqueeze(0)).squeeze(0) if known else None
         return Composed(routed(log_probs, z), routing=z, log_doubt=order)
 
     def __repr__(self) -> str:

@@ -52,6 +52,12 @@ def log_prob_of_cells(
     log_probs: Float[Tensor, "*expert batch cell value"], tokens: Tokens, cells: Cells
 ) -> Float[Tensor, "*expert batch"]:
     r"""$\sum_{i \in \text{cells}} \log p_i(x_i)$, for each expert if there are several."""
+    return torch.where(cells, log_prob_at(log_probs, tokens), 0.0).sum(-1)
+
+
+def log_prob_at(
+    log_probs: Float[Tensor, "*expert batch cell value"], tokens: Tokens
+) -> Float[Tensor, "*expert batch cell"]:
+    r"""$\log p_i(x_i)$ at every cell, in float64."""
     index = tokens.clamp(max=log_probs.shape[-1] - 1).expand(log_probs.shape[:-1]).unsqueeze(-1)
-    at_tokens = log_probs.double().gather(-1, index).squeeze(-1)
-    return torch.where(cells, at_tokens, 0.0).sum(-1)
+    return log_probs.gather(-1, index).squeeze(-1).double()

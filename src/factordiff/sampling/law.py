@@ -18,7 +18,7 @@ from factordiff.sampling.draws import Draws
 from factordiff.sampling.emission import log_drawn, log_prob_of_cells
 from factordiff.sampling.particles import log_target
 from factordiff.sampling.request import check_tokens, common_vocabulary
-from factordiff.sampling.reveal import Ancestral, ByConfidence, Moment, RevealRule
+from factordiff.sampling.reveal import Ancestral, Belief, ByConfidence, Moment, RevealRule
 
 LARGEST_LAW = 1_000_000
 
@@ -92,7 +92,7 @@ def exact_law(
         check_log_probs(log_probs, masked)
         composed = composition(log_probs, State(x_t, masked, log_density, rows))
         doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
-        chosen = rule.choose(doubt, candidates, moment)
+        chosen = rule.choose(Belief(composed.log_probs, doubt), candidates, moment)
 
         # Every row goes on as one row for every way of filling its chosen cells.
         branches = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Sequence, Sized
 from typing import Any, Literal
 
 import torch
@@ -63,6 +64,46 @@ def check_seed(seed: int) -> None:
     """Refuse seeds that would be cut to whole numbers in silence."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
+
+
+def check_condition(condition: Any, items: int) -> None:
+    """Refuse conditions of another number of items than there are; what has no length is not counted."""
+    parts = condition.values() if isinstance(condition, dict) else condition
+    if isinstance(condition, dict | tuple):
+        for part in parts:
+            check_condition(part, items)
+    elif isinstance(condition, Sized) and len(condition) != items:
+        raise InvalidInput(f"condition: expected one for each of {items} items, got {len(condition)}")
+
+
+def check_memory(rows: int, bytes_per_row: int, device: torch.device) -> None:
+    """Refuse more rows at once than this machine's free memory holds, before anything is allocated."""
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+    else:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+    if free and rows * bytes_per_row > free:
+        raise InvalidInput(
+            f"particles: {rows:,} rows (items x particles) at once need about {rows * bytes_per_row / 2**30:.3g} GiB, "
+            f"this machine has {free / 2**30:.3g} GiB free; use fewer particles, or a bucket of fewer rows"
+        )
+
+
+def check_rule(repairs: int, corrected: bool) -> None:
+    """Refuse to repair particles whose weights belong to the path that led to them."""
+    if repairs and corrected:
+        raise InvalidInput(
+            "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne)"
+        )
+
+
+def check_trace(items: int, places: int) -> None:
+    """Refuse to trace items that are not all in flight together."""
+    if items > places:
+        raise InvalidInput(
+            f"trace: expected all items in flight together, got {items} items and a bucket for {places}; "
+            "trace fewer items or use a larger bucket"
+        )
 
 
 def check_encoded(encoded: Any, items: int) -> None:

@@ -1,0 +1,171 @@
+r"""Rules that reveal as many cells as the experts are sure of: few passes for easy rows, many for hard ones.
+
+All of them take the cells in the order of their log-doubt and reveal at least the surest, so every pass makes
+progress, and a row of certain cells is done in one. They differ in when they stop.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.reveal import Belief, Moment, RevealRule, surest_first, surest_one
+from factordiff.types import CellLogProbs, Cells
+
+Bound = Literal["product", "frechet"]
+BOUNDS = ("product", "frechet")
+
+
+class Adaptive(RevealRule):
+    """A rule without a schedule: at every step every masked cell may be revealed."""
+
+    def candidates(self, moment: Moment) -> Cells:
+        """Every masked cell."""
+        return moment.masked
+
+
+@dataclass(frozen=True)
+class ByMargin(Adaptive):
+    r"""Every cell whose margin exceeds the threshold, $C_i > \theta$, and at least the surest.
+
+    Compared as $\log(1 - C_i) < \log(1 - \theta)$, since margins of confident networks round to 1. No margin
+    exceeds 1: that threshold is one cell per pass, the paper's loop without its idle steps.
+    """
+
+    threshold: float = 0.95
+
+    def __post_init__(self) -> None:
+        _checked_share("threshold", self.threshold)
+
+    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+        """The sure ones, or the surest."""
+        sure = belief.log_doubt < _log(1.0 - self.threshold)
+        return candidates & (sure | surest_one(belief.log_doubt, candidates))
+
+
+@dataclass(frozen=True)
+class ByEntropy(Adaptive):
+    r"""The longest prefix whose entropies, the largest left out, add up to at most $\gamma$.
+
+    $\sum_{i \in U} H_i - \max_{i \in U} H_i \le \gamma$.
+
+    The left side bounds the joint's divergence from independent cells: what drawing U in parallel can cost.
+    With $\gamma = 0$ the cells without entropy are revealed, and the surest of the others.
+    """
+
+    gamma: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma < float("inf"):
+            raise InvalidInput(f"gamma: expected a finite number of nats, 0 or more, got {self.gamma!r}")
+
+    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+        """As many of the surest as the bound allows."""
+        order = surest_first(belief.log_doubt, candidates)
+        entropies = entropy(belief.log_probs).gather(-1, order)
+        # Each cell adds the smaller of its entropy and the largest so far: no difference of sums, which would round.
+        largest = entropies.cummax(-1).values
+        added = torch.minimum(entropies[:, 1:], largest[:, :-1])
+        spent = torch.nn.functional.pad(added.cumsum(-1), (1, 0))
+        return candidates & _prefix(order, spent <= self.gamma)
+
+
+@dataclass(frozen=True)
+class ByProduct(Adaptive):
+    r"""The longest prefix whose likeliest values are all right with probability at least $\theta$.
+
+    `product` takes the cells as independent, $\prod_{i \in U} p_i^{(1)} \ge \theta$. `frechet` makes no
+    assumption: by Fréchet's inequality all are right with probability at least
+    $1 - \sum_{i \in U} (1 - p_i^{(1)})$, and that must reach $\theta$.
+    """
+
+    threshold: float = 0.9
+    bound: Bound = "product"
+
+    def __post_init__(self) -> None:
+        _checked_share("threshold", self.threshold)
+        if self.bound not in BOUNDS:
+            raise InvalidInput(f"bound: expected one of {', '.join(BOUNDS)}, got {self.bound!r}")
+
+    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+        """As many of the surest as the bound allows."""
+        order = surest_first(belief.log_doubt, candidates)
+        error = error_probability(belief.log_probs).gather(-1, order)
+        if self.bound == "product":
+            allowed = torch.log1p(-error).cumsum(-1) >= _log(self.threshold)
+        else:
+            allowed = error.cumsum(-1) <= 1.0 - self.threshold
+        return candidates & _prefix(order, allowed)
+
+
+@dataclass(frozen=True)
+class Repaired(RevealRule):
+    r"""Another rule, and second thoughts: a full row's doubtful cells are masked and revealed again.
+
+    Doubtful are the cells that were committed with a margin of at most `threshold`, when less was known. At most
+    `rounds` times for each row, so it ends. Not for compositions with a target: their weights belong to the path.
+    """
+
+    rule: RevealRule
+    threshold: float = 0.5
+    rounds: int = 1
+
+    def __post_init__(self) -> None:
+        _checked_share("threshold", self.threshold)
+        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
+            raise InvalidInput(f"rounds: expected a whole number of at least 1, got {self.rounds!r}")
+
+    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
+        """As the rule has it."""
+        return self.rule.due(moment)
+
+    def candidates(self, moment: Moment) -> Cells:
+        """As the rule has it."""
+        return self.rule.candidates(moment)
+
+    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+        """As the rule has it."""
+        return self.rule.choose(belief, candidates, moment)
+
+    @property
+    def repairs(self) -> int:
+        """How often a finished row may have cells masked again."""
+        return self.rounds
+
+    def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
+        """The cells whose margin did not exceed the threshold."""
+        return ~(log_doubt < _log(1.0 - self.threshold))
+
+
+def entropy(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:
+    r"""$H_i = -\sum_v p_i(v) \log p_i(v)$ in nats, in float64."""
+    return torch.special.entr(log_probs.double().exp()).sum(-1)
+
+
+def error_probability(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:
+    r"""$1 - p_i^{(1)}$ in float64, added up from the other values, so that it does not round to 0."""
+    best = log_probs.argmax(-1, keepdim=True)
+    others = log_probs.double().exp().scatter(-1, best, 0.0)
+    return others.sum(-1).clamp(max=1.0)
+
+
+def _prefix(order: Int[Tensor, "batch cell"], allowed: Cells) -> Cells:
+    """The cells at the first allowed places of an order, and the very first in any case."""
+    allowed = allowed.to(torch.uint8).cummin(-1).values.bool()
+    allowed[:, :1] = True
+    return torch.zeros_like(allowed).scatter(-1, order, allowed)
+
+
+def _log(number: float) -> float:
+    return math.log(number) if number > 0 else -math.inf
+
+
+def _checked_share(name: str, share: float) -> None:
+    if isinstance(share, bool) or not isinstance(share, float | int) or not 0 <= share <= 1:
+        raise InvalidInput(f"{name}: expected a number from 0 to 1, got {share!r}")

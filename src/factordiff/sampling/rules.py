@@ -1,0 +1,38 @@
+"""The reveal rules by the names that people type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
+from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+
+_BUILDERS: dict[str, Callable[[str], RevealRule]] = {
+    "confidence": lambda steps: ByConfidence(int(steps)),
+    "ancestral": lambda steps: Ancestral(int(steps)),
+    "margin": lambda threshold: ByMargin(float(threshold)),
+    "entropy": lambda gamma: ByEntropy(float(gamma)),
+    "product": lambda threshold: ByProduct(float(threshold), "product"),
+    "frechet": lambda threshold: ByProduct(float(threshold), "frechet"),
+}
+RULES = tuple(_BUILDERS)
+
+
+def rule_named(text: str) -> RevealRule:
+    """The rule of a name and its number.
+
+    >>> rule_named("margin:0.9"), rule_named("confidence:128")
+    (ByMargin(threshold=0.9), ByConfidence(steps=128))
+    """
+    name, _, number = text.partition(":")
+    if name not in _BUILDERS:
+        raise InvalidInput(
+            f"rule: expected one of {', '.join(RULES)} and a number, as margin:0.9, got {text!r}"
+        )
+    try:
+        return _BUILDERS[name](number)
+    except InvalidInput:
+        raise
+    except ValueError as error:
+        raise InvalidInput(f"rule: expected a number after {name!r}, as {name}:1, got {text!r}") from error
