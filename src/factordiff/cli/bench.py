@@ -1,0 +1,165 @@
+"""`factordiff bench`: how fast sampling is on this machine, as ratios with both sides in one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from factordiff.cli.app import app
+
+if TYPE_CHECKING:
+    from factordiff.evaluation.curve import Point
+    from factordiff.evaluation.speed import Figure
+
+PARTS = 6  # that a progress bar can show
+DEFAULT_RULE = "margin:0.95"
+
+
+@app.command()
+def bench(
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    quick: Annotated[bool, typer.Option(help="Few queries and no particles: a minute on two cores.")] = False,
+    experts: Annotated[
+        str, typer.Option(help="Names or folders, joined by commas.")
+    ] = "trans-full,conv-full",
+    rule: Annotated[str, typer.Option(help="The adaptive rule: margin:0.95, entropy:0.1 ...")] = DEFAULT_RULE,
+    split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "test",
+    limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
+    slow_limit: Annotated[int | None, typer.Option(help="Queries of the straightforward loop.")] = None,
+    batch: Annotated[int, typer.Option(help="Rows in flight; 0 chooses for the device.")] = 0,
+    curve: Annotated[
+        Path | None, typer.Option(help="Instead of the table, draw accuracy against passes here (PNG).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write everything measured here as JSON.")] = None,
+) -> None:
+    """Measure the sampler against the straightforward 128-step loop of the same experts.
+
+    Example: factordiff bench --quick --experts trans-full,conv-full
+    """
+    import torch
+
+    from factordiff.arc.dataset import Dataset
+    from factordiff.errors import InvalidInput
+    from factordiff.evaluation.speed import Bench
+    from factordiff.experts.store import load_expert
+    from factordiff.sampling.rules import rule_named
+    from factordiff.training.machines import choose_device
+
+    where = choose_device(device)
+    chosen = rule_named(rule)
+    names = [name.strip() for name in experts.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput("experts: expected at least one name or folder, got none")
+    for name, number in (("limit", limit), ("slow_limit", slow_limit)):
+        if number is not None and number < 1:
+            raise InvalidInput(f"{name}: expected at least 1, got {number}")
+    if batch < 0:
+        raise InvalidInput(f"batch: expected a number of rows, or 0 to choose for the device, got {batch}")
+    cuda = where.type == "cuda"
+    networks = [load_expert(name, where, torch.bfloat16 if cuda else torch.float32) for name in names]
+    count = limit or (None if cuda and not quick else 2_400 if cuda else 3 if quick else 120)
+    queries = Dataset.load(where).evaluation(split, count)  # type: ignore[arg-type]
+    setup = Bench(
+        networks,
+        queries,
+        chosen,
+        batch=batch or (1_100 if cuda else 3 if quick else 24),
+        slow=min(slow_limit or (2_400 if cuda else 3 if quick else 24), len(queries)),
+        fkc=0 if quick else 240 if cuda else 2,
+        repeats=2 if quick else 5,
+    )
+    about = {
+        "device": torch.cuda.get_device_name(where)
+        if cuda
+        else f"{where}, {torch.get_num_threads()} threads",
+        "torch": torch.__version__,
+        "dtype": str(networks[0].dtype),
+        "experts": names,
+        "rule": rule,
+        "split": split,
+        "queries": len(queries),
+        "batch": setup.batch,
+    }
+    console = Console()
+    if curve is not None:
+        points = _curve(console, setup, f"{'+'.join(names)}, {split}, {len(queries)} queries", rule, curve)
+        found = {"about": about, "points": [vars(point) for point in points]}
+    else:
+        figures = _measured(console, setup)
+        console.print(shown(figures, about))
+        found = {"about": about, "figures": [vars(figure) for figure in figures]}
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _measured(console: Console, setup: Any) -> list[Figure]:
+    from factordiff.evaluation.speed import measure
+
+    with _progress(console) as progress:
+        bar = progress.add_task("loading", total=PARTS)
+
+        def told(part: str) -> None:
+            progress.update(bar, description=part, advance=1)
+
+        return list(measure(setup, told))
+
+
+def _curve(console: Console, setup: Any, title: str, rule: str, file: Path) -> list[Point]:
+    from factordiff.composition.routing import Routing
+    from factordiff.evaluation.curve import accuracy_against_passes, drawn, every_rule
+    from factordiff.sampling.engine import Engine
+
+    rules = list(dict.fromkeys([*every_rule(), rule]))
+    engines = [Engine(network) for network in setup.networks]
+    with _progress(console) as progress:
+        bar = progress.add_task("", total=len(rules))
+        points = []
+        for point in accuracy_against_passes(
+            engines,
+            Routing(),
+            setup.queries,
+            bucket=setup.bucket,
+            rules=rules,
+            on_rule=lambda name: progress.update(bar, description=name),
+        ):
+            points.append(point)
+            progress.advance(bar)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(drawn(points, rule, title))
+    table = Table("rule", "passes/grid", "exact", "pixel")
+    for point in points:
+        table.add_row(
+            point.rule, f"{point.passes:.2f}", f"{100 * point.exact:.2f} %", f"{100 * point.pixel:.3f} %"
+        )
+    console.print(table)
+    return points
+
+
+def shown(figures: list[Figure], about: dict[str, Any]) -> Table:
+    """The table for people."""
+    title = f"{about['queries']} queries, batch {about['batch']}, {about['rule']}, {about['device']}"
+    table = Table(title=title, title_justify="left")
+    for heading in ("what", "measured", "must", "aim", "details"):
+        table.add_column(heading, justify="left" if heading in ("what", "details") else "right")
+    for figure in figures:
+        details = ", ".join(
+            f"{name.replace('_', ' ')} {_short(value)}" for name, value in (figure.details or {}).items()
+        )
+        table.add_row(figure.what, f"{figure.value:.3g} {figure.unit}", figure.must, figure.aim, details)
+    return table
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

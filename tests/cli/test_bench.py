@@ -1,0 +1,100 @@
+"""The bench prints its table, writes its figures, and draws its curve; with tiny experts and one or two queries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from factordiff.arc.dataset import Dataset
+from factordiff.cli import bench as _bench  # noqa: F401
+from factordiff.cli.app import app
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.evaluation.curve import GRID, Point, drawn, every_rule
+from factordiff.evaluation.speed import Bench, fast, straightforward
+from factordiff.experts.store import build, load_expert, save_expert
+from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.rules import rule_named
+
+SMALL = {"width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default", "cycles": [1, 1]}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> str:
+    base = tmp_path_factory.mktemp("experts")
+    for seed in (1, 2):
+        save_expert(build("trans-ir", {**SMALL, "heads": 2}, seed), base / str(seed), {"objective": "full"})
+    return f"{base / '1'},{base / '2'}"
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["bench", "--device", "cpu", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "bench.json"
+    text = run("--quick", "--experts", folders, "--limit", "2", "--out", str(out))
+    found = json.loads(out.read_text())
+    whats = [figure["what"] for figure in found["figures"]]
+    assert whats == [
+        "routing + reveal",
+        "faster for one query",
+        "rows executed / needed",
+        "faster per grid",
+        "fewer passes per grid",
+    ]
+    assert "margin" in text
+    assert found["about"]["queries"] == 2
+    passes = found["figures"][4]
+    assert passes["value"] == pytest.approx(256 / passes["details"]["passes_per_grid"])
+    assert found["figures"][2]["value"] == 1.0  # nothing is filled up on a CPU
+
+
+def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
+    networks = [load_expert(folder) for folder in folders.split(",")]
+    bench = Bench(networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(128), 2, 3, 0)
+    assert torch.equal(straightforward(bench), fast(bench, networks).x_0)
+
+
+def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.5), "confidence": (1, 4)})
+    picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
+    run("--quick", "--experts", folders, "--limit", "2", "--curve", str(picture), "--out", str(out))
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    points = [Point(**point) for point in json.loads(out.read_text())["points"]]
+    assert [point.rule for point in points] == [
+        "margin:0",
+        "margin:0.5",
+        "confidence:1",
+        "confidence:4",
+        "margin:0.95",
+    ]
+    assert [point.passes for point in points if point.family == "confidence"] == [2, 8]
+
+
+def test_every_rule_of_the_grid_exists() -> None:
+    assert len(every_rule()) == sum(map(len, GRID.values()))
+    for rule in every_rule():
+        rule_named(rule)
+    assert drawn([Point("margin:0.9", 0.5, 0.9, 10.0)], "margin:0.9", "one point").startswith(b"\x89PNG")
+
+
+def test_bad_arguments_are_named(folders: str) -> None:
+    with pytest.raises(InvalidInput, match="rule: expected one of"):
+        run("--experts", folders, "--rule", "fast")
+    with pytest.raises(InvalidInput, match="threshold: expected a number from 0 to 1, got 2"):
+        run("--experts", folders, "--rule", "margin:2")
+    with pytest.raises(InvalidInput, match="limit: expected at least 1, got 0"):
+        run("--experts", folders, "--limit", "0")
+    with pytest.raises(InvalidInput, match="batch: expected"):
+        run("--experts", folders, "--batch", "-1")
+    with pytest.raises(InvalidInput, match="experts: expected at least one"):
+        run("--experts", ",")
+    with pytest.raises(Unavailable, match="expert: 'nobody'"):
+        run("--experts", "nobody")
