@@ -77,7 +77,7 @@ def lookup_bench(sets: dict[str, EvaluationSet], folder: Path, **changes: Any) -
         expert = Lookup(kind, BLIND.get(name, ()), truths)
         return Known(expert, kind, f"weights of {name}", 1_000_000)
 
-    settings = Settings(steps=4, particles=2, batch_size=12)
+    settings = Settings(steps=2, particles=2, batch_size=12)
     values: dict[str, Any] = {
         "experts": known,
         "queries": lambda split: sets[split],

@@ -16,17 +16,7 @@ from factordiff.experiments.tuning import fitted_temperature, settled
 from tests.experiments.lookup import lookup_bench
 
 
-@pytest.fixture(scope="session")
-def folder(sets, tmp_path_factory):
-    """All experiments, run once."""
-    out = tmp_path_factory.mktemp("records")
-    bench = lookup_bench(sets, out)
-    for experiment in EXPERIMENTS.values():
-        experiment.run(bench)
-    return out
-
-
-def test_single_experts_score_what_they_are_blind_to(folder):
+def single_experts_score_what_they_are_blind_to(folder):
     archive = Archive(folder)
     # Of 12 queries Trans-IR misses places 1 and 11, Conv-IR 2 and 3, each by one cell of 100.
     trans, conv = (archive.outcomes(single(name)) for name in FULL_FULL.experts)
@@ -40,7 +30,7 @@ def test_single_experts_score_what_they_are_blind_to(folder):
     assert lines["Conv-IR, full"][5].endswith("(first 12)")
 
 
-def test_routing_stitches_what_no_expert_gets_alone(folder):
+def routing_stitches_what_no_expert_gets_alone(folder):
     archive = Archive(folder)
     for row in (FULL_FULL.row("routing"), COL_OCC.row("routing"), COL_OCC.row("views")):
         assert archive.outcomes(row).exact.all()
@@ -55,7 +45,7 @@ def test_routing_stitches_what_no_expert_gets_alone(folder):
     assert lines["worst loss of a task, points"].startswith("0.0")
 
 
-def test_every_row_of_every_plan_has_records(folder):
+def every_row_of_every_plan_has_records(folder):
     archive = Archive(folder)
     for name, experiment in EXPERIMENTS.items():
         inner = Archive(folder / compute.FOLDER) if name == "compute" else archive
@@ -66,7 +56,7 @@ def test_every_row_of_every_plan_has_records(folder):
             assert len(found) == min(12, row.queries or 12), row.name
 
 
-def test_passes_are_counted_as_the_paper_counts_them(folder):
+def passes_are_counted_as_the_paper_counts_them(folder):
     table = EXPERIMENTS["compute"].report(Archive(folder)).tables[0]
     nominal = {row[0]: (row[1], row[2]) for row in table.rows}
     assert nominal["per-pixel max"] == ("2", "2.00")
@@ -77,7 +67,7 @@ def test_passes_are_counted_as_the_paper_counts_them(folder):
     assert relative["two experts, nothing composed (the floor)"] == "1.00x"
 
 
-def test_a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
+def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
     archive = Archive(folder)
     for pair in PAIRS:
         best = fitted_temperature(archive, pair)
@@ -87,7 +77,7 @@ def test_a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one
             assert best == 1.0
 
 
-def test_official_tables_ask_for_the_shape_too(folder):
+def official_tables_ask_for_the_shape_too(folder):
     section = EXPERIMENTS["official"].report(Archive(folder))
     lines = {(row[0], row[1]): row[2:] for row in section.tables[0].rows if row is not None}
     grid, task, *_ = lines["Full+Full", "per pixel"]
@@ -96,8 +86,8 @@ def test_official_tables_ask_for_the_shape_too(folder):
     assert all("—" not in row for row in lines.values())
 
 
-def test_the_report_is_made_from_files_alone(folder, tmp_path):
-    written = {path.name for path in write_report(folder, tmp_path)}
+def the_report_is_made_from_files_alone(folder, tmp_path):
+    written = {path.name for path in write_report(document(folder), tmp_path)}
     assert {"README.md", "report.html", "overlap-bars.png", "forward.png", "temperatures.png"} <= written
     text = (tmp_path / "README.md").read_text()
     assert "not run yet" not in text
@@ -115,13 +105,13 @@ def test_the_report_is_made_from_files_alone(folder, tmp_path):
 def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
     bench = lookup_bench(sets, tmp_path / "records", limit=5)
     EXPERIMENTS["single-experts"].run(bench)
-    write_report(tmp_path / "records", tmp_path)
+    write_report(document(tmp_path / "records"), tmp_path)
     assert "A SUBSET: 4 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
     assert '<p class="warning">A SUBSET' in (tmp_path / "report.html").read_text()
     assert len(Archive(tmp_path / "records").outcomes(single("trans-occ"))) == 5
 
 
-def test_records_survive_a_second_run_unchanged(folder, sets):
+def records_survive_a_second_run_unchanged(folder, sets):
     before = {path: path.read_bytes() for path in folder.rglob("*.gz")}
     bench = lookup_bench(sets, folder)
     for experiment in EXPERIMENTS.values():
@@ -129,13 +119,30 @@ def test_records_survive_a_second_run_unchanged(folder, sets):
     assert {path: path.read_bytes() for path in folder.rglob("*.gz")} == before
 
 
-def test_claims_are_judged_on_what_was_run(folder):
+def claims_are_judged_on_what_was_run(folder):
     verdicts = {verdict.claim: verdict for verdict in claims.report(Archive(folder)).verdicts}
     safe = next(v for claim, v in verdicts.items() if "not worse than the best per-sample" in claim)
     assert safe.judgement in ("confirmed", "undecided here")
     useless = next(v for claim, v in verdicts.items() if "nearly useless" in claim)
     assert useless.judgement in ("confirmed", "undecided here")
     assert all(verdict.figures for verdict in verdicts.values())
+
+
+def test_every_experiment_from_end_to_end(sets, tmp_path):
+    """One test for all of them: they share their rows, and two workers would run everything twice."""
+    folder = tmp_path / "records"
+    bench = lookup_bench(sets, folder)
+    for experiment in EXPERIMENTS.values():
+        experiment.run(bench)
+    single_experts_score_what_they_are_blind_to(folder)
+    routing_stitches_what_no_expert_gets_alone(folder)
+    every_row_of_every_plan_has_records(folder)
+    passes_are_counted_as_the_paper_counts_them(folder)
+    a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder)
+    official_tables_ask_for_the_shape_too(folder)
+    claims_are_judged_on_what_was_run(folder)
+    the_report_is_made_from_files_alone(folder, tmp_path)
+    records_survive_a_second_run_unchanged(folder, sets)
 
 
 def test_an_empty_folder_says_that_nothing_was_run(tmp_path):

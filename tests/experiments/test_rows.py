@@ -16,9 +16,9 @@ from factordiff.evaluation.methods import Method, answer, drawn_by_weight, metho
 from factordiff.evaluation.records import read_records
 from factordiff.evaluation.rows import Row, Settings, build_method
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
-from factordiff.experiments.workbench import Watch, check_only
+from factordiff.experiments.workbench import Known, Watch, check_only
 from factordiff.sampling.reveal import ByConfidence
-from tests.experiments.lookup import lookup_bench
+from tests.experiments.lookup import Lookup, lookup_bench
 
 SMALL = Settings(steps=4, particles=4, batch_size=5)
 FKC = Row(FULL_FULL.experts, "fkc")
@@ -149,3 +149,12 @@ def test_what_a_machine_left_behind_is_gathered_not_run_again(whole, sets, tmp_p
 def read_part(whole):
     """Batches hold two queries (half of five): the even ones were done."""
     return [record for record in whole if record.query // 2 % 2 == 0]
+
+
+def test_compiled_experts_are_for_passes_of_one_shape():
+    plain, compiled = Lookup("full", (), {}), Lookup("full", (), {})
+    known = Known(plain, "full", "hash", 1, compiled)
+    assert known.for_row(FULL_FULL.row("routing")) is compiled
+    for method_ in ("fkc", "rne", "vote"):
+        assert known.for_row(FULL_FULL.row(method_)) is plain
+    assert replace(known, compiled=None).for_row(FULL_FULL.row("routing")) is plain

@@ -36,6 +36,9 @@ def reproduce_command(
     expert: Annotated[
         list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
     ] = None,
+    compile: Annotated[
+        bool, typer.Option(help="Compile the experts: worth it for full runs on a GPU.")
+    ] = False,
     commit: Annotated[str, typer.Option(help="Name of the code, where git does not know it.")] = "",
 ) -> None:
     """Run an experiment of the paper; interrupted runs continue, and finished rows are not run again.
@@ -58,6 +61,7 @@ def reproduce_command(
         particles=particles,
         dtype=dtype,
         experts=expert or [],
+        compile=compile,
         commit=commit,
     )
     reproduce(request, Console())

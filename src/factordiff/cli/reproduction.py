@@ -54,6 +54,7 @@ class Request:
     particles: int
     dtype: str
     experts: list[str]
+    compile: bool
     commit: str
 
 
@@ -74,12 +75,12 @@ def reproduce(request: Request, console: Console) -> None:
     if request.name in ("all", "report"):
         if not folder.is_dir():
             raise InvalidInput(f"out: {folder} holds no records; run an experiment first")
-        warning = document(folder).warning
-        for path in write_report(folder, request.out):
+        made = document(folder)
+        for path in write_report(made, request.out):
             if path.suffix != ".png":
                 console.print(f"wrote {path}", highlight=False)
-        if warning:
-            console.print(Panel(escape(warning), style="bold yellow"))
+        if made.warning:
+            console.print(Panel(escape(made.warning), style="bold yellow"))
         return
     for experiment in experiments:
         _show(console, experiment.report(Archive(folder)))
@@ -106,6 +107,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         seed=request.seed,
         batch_size=request.batch or (1200 if gpu else 48),
         dtype=dtype,
+        compiled=request.compile,
     )
     deadline = time.monotonic() + 60 * request.minutes if request.minutes else None
     dataset = Dataset.load(device)
@@ -118,7 +120,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         deadline,
     )
     bench = Workbench(
-        shipped_experts(folders, device, DTYPES[dtype]),
+        shipped_experts(folders, device, DTYPES[dtype], request.compile),
         arc_queries(dataset),
         dataset.artefact.sha256,
         place,

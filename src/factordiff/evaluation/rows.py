@@ -70,6 +70,7 @@ class Settings:
     seed: int = 0
     batch_size: int = 1200  # queries in a batch; half as many for methods with several runs of each
     dtype: str = "float32"
+    compiled: bool = False
 
     def batch(self, row: Row) -> int:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""

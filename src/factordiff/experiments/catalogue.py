@@ -112,9 +112,8 @@ def provenance(archive: Archive) -> Section:
     )
 
 
-def write_report(folder: Path, out: Path) -> list[Path]:
-    """Make README.md, its pictures and report.html from the records alone; returns what was written."""
-    made = document(folder)
+def write_report(made: Document, out: Path) -> list[Path]:
+    """Write README.md, its pictures and report.html; returns what was written."""
     pictures = out / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     written = []

@@ -38,11 +38,11 @@ def rows() -> list[Row]:
 
 
 def run(bench: Workbench) -> None:
-    """Trace the first queries whose answer fills a good part of the canvas, with every pair."""
+    """Trace, with every pair, queries whose answer is about half background."""
     queries = bench.queries("test")
     candidates = min(len(queries), 120 if bench.limit is None else bench.limit)
-    foreground = (queries.x_0[:candidates] > 0).sum(-1)
-    index = foreground.argsort(descending=True, stable=True)[::3][: bench.size(SHOWN)].tolist()
+    foreground = (queries.x_0[:candidates] > 0).double().mean(-1)
+    index = (foreground - 0.5).abs().argsort(stable=True)[: bench.size(SHOWN)].tolist()
     for pair in PAIRS:
 
         def look(pair: Pair = pair) -> list[dict[str, Any]]:

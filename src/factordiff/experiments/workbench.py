@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +17,9 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.findings import has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
+from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
+from factordiff.experts.refinement import Network
 from factordiff.experts.store import MODEL, expert_folder, load_expert, read_config
 
 
@@ -29,6 +31,12 @@ class Known:
     objective: str
     sha256: str
     parameters: int
+    compiled: Expert | None = None  # the same expert, compiled for batches of one shape
+
+    def for_row(self, row: Row) -> Expert:
+        """The compiled one where every pass has the same shape; particles that agree share passes, so theirs vary."""
+        varying = row.method in ("vote", *PARTICLE_METHODS)
+        return self.expert if varying or self.compiled is None else self.compiled
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Workbench:
             self.watch.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
                 row,
-                [one.expert for one in known],
+                [one.for_row(row) for one in known],
                 [one.objective for one in known],
                 queries,
                 about,
@@ -135,7 +143,7 @@ def check_only(only: str, rows: Sequence[Row]) -> None:
 
 
 def shipped_experts(
-    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
+    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype, compiled: bool = False
 ) -> Callable[[str], Known]:
     """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
     loaded: dict[str, Known] = {}
@@ -144,15 +152,23 @@ def shipped_experts(
         if name not in loaded:
             folder = expert_folder(folders.get(name, name))
             config = read_config(folder)
+            expert = load_expert(folder, device, dtype)
             loaded[name] = Known(
-                load_expert(folder, device, dtype),
+                expert,
                 str(config["about"].get("objective", "full")),
                 weight_hash(folder),
                 int(config["parameters"]),
+                _compiled(expert) if compiled else None,
             )
         return loaded[name]
 
     return known
+
+
+def _compiled(expert: Network) -> Network:
+    twin = copy.copy(expert)  # shares the weights
+    twin.compile_parts()
+    return twin
 
 
 def weight_hash(folder: Path) -> str:
