@@ -63,7 +63,7 @@ class Faulty(Copyist):
 
 
 class Knower(Copyist):
-    """Knows the right answers of some tasks, by their query; sure in its own cells only, guesses in the others."""
+    """Knows the right answers of some tasks, by their query; sure and right in its own cells, elsewhere neither."""
 
     def __init__(self, own: Tensor, answers: Mapping[bytes, Tensor], cost: float = 0.0) -> None:
         super().__init__(own, cost)
@@ -71,7 +71,7 @@ class Knower(Copyist):
 
     def encode(self, condition: Condition) -> Tensor:
         known = [self.answers.get(query.numpy().tobytes(), query) for query in condition.query]
-        return torch.stack(known)
+        return torch.where(self.own, torch.stack(known), (torch.stack(known) + 1) % COLORS.size)
 
 
 def answers_of(tasks: Sequence[dict]) -> dict[bytes, Tensor]:
