@@ -22,6 +22,12 @@ from factordiff.sampling.rules import rule_named
 SMALL = {"width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default", "cycles": [1, 1]}
 
 
+@pytest.fixture(autouse=True)
+def a_short_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five steps in place of 128: the same code, and time for other tests."""
+    monkeypatch.setattr("factordiff.evaluation.speed.STEPS", 5)
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> str:
     base = tmp_path_factory.mktemp("experts")
@@ -39,7 +45,7 @@ def run(*arguments: str) -> str:
 
 def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "bench.json"
-    text = run("--quick", "--experts", folders, "--limit", "2", "--out", str(out))
+    text = run("--quick", "--experts", folders, "--limit", "2", "--rule", "margin:0.3", "--out", str(out))
     found = json.loads(out.read_text())
     whats = [figure["what"] for figure in found["figures"]]
     assert whats == [
@@ -52,20 +58,32 @@ def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
     assert "margin" in text
     assert found["about"]["queries"] == 2
     passes = found["figures"][4]
-    assert passes["value"] == pytest.approx(256 / passes["details"]["passes_per_grid"])
+    assert passes["value"] == pytest.approx(10 / passes["details"]["passes_per_grid"])
     assert found["figures"][2]["value"] == 1.0  # nothing is filled up on a CPU
 
 
 def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
     networks = [load_expert(folder) for folder in folders.split(",")]
-    bench = Bench(networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(128), 2, 3, 0)
+    bench = Bench(networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(5), 2, 3, 0)
     assert torch.equal(straightforward(bench), fast(bench, networks).x_0)
 
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.5), "confidence": (1, 4)})
+    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.1), "confidence": (1, 4)})
     picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
-    run("--quick", "--experts", folders, "--limit", "2", "--curve", str(picture), "--out", str(out))
+    run(
+        "--quick",
+        "--experts",
+        folders,
+        "--limit",
+        "2",
+        "--rule",
+        "margin:0.2",
+        "--curve",
+        str(picture),
+        "--out",
+        str(out),
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
     points = [Point(**point) for point in json.loads(out.read_text())["points"]]
     assert [point.rule for point in points] == [

@@ -115,8 +115,9 @@ def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None
 
 
 @torch.no_grad()
-def straightforward(bench: Bench, steps: int = STEPS) -> Int[Tensor, "item cell"]:
+def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
     """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
+    steps = STEPS
     answers, mask = [], bench.networks[0].vocabulary.mask
     routing = Routing()
     for first in range(0, len(bench.queries), bench.batch):
