@@ -60,7 +60,9 @@ def measure(request: Request, console: Console, out: Path | None) -> list[Record
         if len(request.cycles) != 2:
             raise InvalidInput(f"cycles: expected two numbers H,L, got {request.cycles}")
         experts = [expert.with_cycles(*request.cycles) for expert in experts]
-    objectives = [str(read_config(expert_folder(name))["about"].get("objective", "full")) for name in request.experts]
+    objectives = [
+        str(read_config(expert_folder(name))["about"].get("objective", "full")) for name in request.experts
+    ]
     name = request.method or ("single" if len(experts) == 1 else "routing")
     how = method(name, objectives, Options(temperatures=request.temperatures))
     queries = Dataset.load(device).evaluation(request.split, request.limit)  # type: ignore[arg-type]
