@@ -45,14 +45,22 @@ if TYPE_CHECKING:
     from factordiff.experts.store import load_expert as load_expert
     from factordiff.experts.store import shipped_experts as shipped_experts
     from factordiff.experts.tabular import TabularExpert as TabularExpert
+    from factordiff.sampling.adaptive import ByEntropy as ByEntropy
+    from factordiff.sampling.adaptive import ByMargin as ByMargin
+    from factordiff.sampling.adaptive import ByProduct as ByProduct
+    from factordiff.sampling.adaptive import Repaired as Repaired
+    from factordiff.sampling.engine import Engine as Engine
+    from factordiff.sampling.first_pass import FirstPass as FirstPass
     from factordiff.sampling.law import Law as Law
     from factordiff.sampling.law import exact_law as exact_law
     from factordiff.sampling.law import total_variation as total_variation
     from factordiff.sampling.reveal import Ancestral as Ancestral
     from factordiff.sampling.reveal import ByConfidence as ByConfidence
     from factordiff.sampling.reveal import RevealRule as RevealRule
-    from factordiff.sampling.sampler import Samples as Samples
     from factordiff.sampling.sampler import sample as sample
+    from factordiff.sampling.samples import Samples as Samples
+    from factordiff.sampling.savings import Bucket as Bucket
+    from factordiff.sampling.savings import Savings as Savings
     from factordiff.sampling.trace import Trace as Trace
     from factordiff.solving.answer import Answer as Answer
     from factordiff.solving.solver import solve as solve
@@ -85,9 +93,14 @@ _HOMES = {
     "experts.masked_lm": ("MaskedLanguageModel",),
     "experts.store": ("load_expert", "shipped_experts"),
     "experts.tabular": ("TabularExpert",),
+    "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
+    "sampling.engine": ("Engine",),
+    "sampling.first_pass": ("FirstPass",),
     "sampling.law": ("Law", "exact_law", "total_variation"),
     "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
-    "sampling.sampler": ("Samples", "sample"),
+    "sampling.sampler": ("sample",),
+    "sampling.samples": ("Samples",),
+    "sampling.savings": ("Bucket", "Savings"),
     "sampling.trace": ("Trace",),
     "solving.answer": ("Answer",),
     "solving.solver": ("solve",),

@@ -45,7 +45,7 @@ def run(*arguments: str) -> str:
 
 def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "bench.json"
-    text = run("--quick", "--experts", folders, "--limit", "2", "--rule", "margin:0.3", "--out", str(out))
+    text = run("--quick", "--experts", folders, "--limit", "2", "--rule", "margin:0", "--out", str(out))
     found = json.loads(out.read_text())
     whats = [figure["what"] for figure in found["figures"]]
     assert whats == [
@@ -69,7 +69,7 @@ def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
 
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.1), "confidence": (1, 4)})
+    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.001), "confidence": (1, 4)})
     picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
     run(
         "--quick",
@@ -78,7 +78,7 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
         "--limit",
         "2",
         "--rule",
-        "margin:0.2",
+        "margin:0.01",
         "--curve",
         str(picture),
         "--out",
@@ -88,10 +88,10 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
     points = [Point(**point) for point in json.loads(out.read_text())["points"]]
     assert [point.rule for point in points] == [
         "margin:0",
-        "margin:0.5",
+        "margin:0.001",
         "confidence:1",
         "confidence:4",
-        "margin:0.95",
+        "margin:0.01",
     ]
     assert [point.passes for point in points if point.family == "confidence"] == [2, 8]
 

@@ -267,7 +267,7 @@ BAD_BUCKETS: dict[str, tuple[str, dict[str, Any]]] = {
         {"bucket": 4, "particles": 8},
     ),
     "trace": ("trace: expected all items in flight together, got 6 .* 4", {"bucket": 4, "trace": True}),
-    "memory": ("particles: .*GiB free; use fewer particles", {"particles": 10**9}),
+    "memory": ("particles: .*this machine has .*GiB; use fewer particles", {"particles": 10**9}),
     "repaired particles": (
         "reveal: a rule that repairs cannot be used",
         {"reveal": Repaired(ByMargin()), "composition": feynman_kac(), "temperature": 1.0},

@@ -77,15 +77,17 @@ def check_condition(condition: Any, items: int) -> None:
 
 
 def check_memory(rows: int, bytes_per_row: int, device: torch.device) -> None:
-    """Refuse more rows at once than this machine's free memory holds, before anything is allocated."""
+    """Refuse more rows at once than this machine's memory holds, before anything is allocated."""
     if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+        memory = torch.cuda.mem_get_info(device)[1]
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     else:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
-    if free and rows * bytes_per_row > free:
+        return
+    if rows * bytes_per_row > memory:
         raise InvalidInput(
             f"particles: {rows:,} rows (items x particles) at once need about {rows * bytes_per_row / 2**30:.3g} GiB, "
-            f"this machine has {free / 2**30:.3g} GiB free; use fewer particles, or a bucket of fewer rows"
+            f"this machine has {memory / 2**30:.3g} GiB; use fewer particles, or a bucket of fewer rows"
         )
 
 
