@@ -82,7 +82,7 @@ def test_errors_say_what_was_expected(arguments, error, words, tmp_path, tiny):
 def test_two_queries_with_the_shipped_experts(tmp_path):
     small = ("--limit", "2", "--steps", "8", "--particles", "2", "--device", "cpu", "--out", str(tmp_path))
     shown = reproduce(
-        "composition", *small, "--only", "trans-full+conv-full.routing,trans-full+conv-full.fkc"
+        "composition", *small, "--only", "test.trans-full+conv-full.routing,test.trans-full+conv-full.fkc"
     )
     assert "A SUBSET" in shown
     file = read_records(tmp_path / "records" / "test.trans-full+conv-full.routing.jsonl.gz")

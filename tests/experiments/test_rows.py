@@ -115,12 +115,31 @@ def test_names_tell_rows_apart():
     assert replace(rows[2], temperatures=(1.0, 1.0)).name == rows[2].name
 
 
-def test_only_selects_by_method_experts_or_name():
-    rows = [single("trans-full"), single("conv-full"), FULL_FULL.row("routing"), FKC]
-    for only in ("fkc", "trans-full+conv-full", "test.conv-full.single", "single,fkc"):
+def test_only_selects_by_method_experts_or_name(sets, tmp_path):
+    by_row = FULL_FULL.row("routing", factors="row")
+    rows = [single("trans-full"), single("conv-full"), FULL_FULL.row("routing"), by_row, FKC]
+    asked = {
+        "fkc": [FKC],
+        "trans-full": [rows[0]],
+        "trans-full+conv-full": rows[2:],
+        "routing": rows[2:4],
+        "test.trans-full+conv-full.routing": [rows[2]],
+        "row": [by_row],
+        "single,fkc": [*rows[:2], FKC],
+    }
+    for only, expected in asked.items():
         check_only(only, rows)
+        assert lookup_bench(sets, tmp_path, only=only).planned(rows) == expected
     with pytest.raises(InvalidInput, match="only: no row of this experiment is called magic"):
         check_only("fkc,magic", rows)
+
+
+def test_a_plan_has_each_row_once_with_the_most_queries(sets, tmp_path):
+    rows = [single("trans-full", 10), single("trans-full"), single("conv-full", 10), single("conv-full", 11)]
+    bench = lookup_bench(sets, tmp_path)
+    assert bench.planned(rows) == [single("trans-full"), single("conv-full", 11)]
+    bench.limit = 4
+    assert bench.planned(rows) == [single("trans-full", 4), single("conv-full", 4)]
 
 
 def test_machines_share_the_queries_and_their_records_are_those_of_one(whole, tmp_path):

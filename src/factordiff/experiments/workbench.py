@@ -126,8 +126,11 @@ class Workbench:
 
 
 def _asked_for(row: Row, only: str) -> bool:
+    """Whether a row is named: by its whole name, or by parts of it that follow each other, such as its method."""
     return any(
-        part == row.method or part == row.name or f".{part}" in f".{row.name}" for part in only.split(",")
+        part == row.name if part.count(".") > 1 else f".{part}." in f".{row.name}."
+        for part in only.split(",")
+        if part
     )
 
 
