@@ -77,11 +77,22 @@ def further(one: Grid) -> Grid:
     return np.where(one > 0, one % 9 + 1, 0).astype(np.uint8)
 
 
-def tiny_experts(folder: Path, names: tuple[str, ...] = ("trans-full", "conv-full")) -> list[str]:
-    """Tiny untrained networks, saved as experts are."""
+def tiny_experts(
+    folder: Path, names: tuple[str, ...] = ("trans-full", "conv-full"), sure: bool = True
+) -> list[str]:
+    """Tiny untrained networks, saved as experts are: the first is sure of background, the next a little less of 4.
+
+    If they are not `sure`, every color is as likely to them.
+    """
     for seed, name in enumerate(names):
         backbone = "conv-ir" if name.startswith("conv") else "trans-ir"
         objective = {"occ": "occupancy", "color": "color"}.get(name.split("-")[-1], "full")
         settings = TINY | ({"pair_width": 8} if backbone == "conv-ir" else {})
-        save_expert(build(backbone, settings, seed), folder / name, {"objective": objective})
+        network = build(backbone, settings, seed)
+        if sure:
+            weights = {key: weight.clone() for key, weight in network.named_weights().items()}
+            weights["head.bias"][4 * seed] = 7.0 - seed
+            with torch.no_grad():
+                network.vector.copy_(network.layout.pack(weights))
+        save_expert(network, folder / name, {"objective": objective})
     return [str(folder / name) for name in names]

@@ -57,7 +57,7 @@ def test_a_task_file_is_answered_and_everything_is_written(experts: str, tmp_pat
     submission = json.loads((tmp_path / "s.json").read_text())
     assert list(submission) == ["plus"]
     assert [sorted(test) for test in submission["plus"]] == [["attempt_1", "attempt_2"]] * 2
-    assert (len(submission["plus"][0]["attempt_1"]), len(submission["plus"][1]["attempt_2"])) == (2, 1)
+    assert (len(submission["plus"][0]["attempt_1"]), len(submission["plus"][1]["attempt_2"])) == (2, 10)
     traces = json.loads((tmp_path / "t.json").read_text())
     assert traces["version"] == 1
     told = traces["tasks"]["plus"][1]
@@ -99,10 +99,10 @@ def test_a_challenges_file_and_standard_input(experts: str, tmp_path: Path) -> N
     assert "0 answered, 1 refused" in result.stdout
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_may_not(experts: str, tmp_path: Path) -> None:
+def test_the_same_seed_draws_the_same_and_another_does_not(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
 
-    def answers(seed: int) -> str:
+    def steps(seed: int) -> str:
         options = [
             "--experts",
             experts,
@@ -110,14 +110,14 @@ def test_the_same_seed_gives_the_same_answer_and_another_may_not(experts: str, t
             "fkc",
             "--seed",
             str(seed),
-            "--out",
-            str(tmp_path / "s.json"),
+            "--trace",
+            str(tmp_path / "t.json"),
         ]
         assert run(app, ["solve", str(tmp_path / "plus.json"), *options]).exit_code == 0
-        return (tmp_path / "s.json").read_text()
+        return (tmp_path / "t.json").read_text()
 
-    assert answers(1) == answers(1)
-    assert answers(1) != answers(2)
+    assert steps(1) == steps(1)
+    assert steps(1) != steps(2)
 
 
 def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
