@@ -37,7 +37,7 @@ def reproduce_command(
         list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
     ] = None,
     compile: Annotated[
-        bool, typer.Option(help="Compile the experts: worth it for full runs on a GPU.")
+        bool, typer.Option(help="Compile the experts and record their passes: for full runs on a GPU.")
     ] = False,
     commit: Annotated[str, typer.Option(help="Name of the code, where git does not know it.")] = "",
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +18,8 @@ from factordiff.evaluation.findings import has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
 from factordiff.experts.store import MODEL, expert_folder, load_expert, read_config
+from factordiff.sampling.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Known:
     objective: str
     sha256: str
     parameters: int
-    compiled: Expert | None = None  # the same expert, compiled for batches of one shape
+    compiled: Expert | None = None  # the same expert, run as a recorded graph for each batch size
 
     def for_row(self, row: Row) -> Expert:
         """The compiled one where every pass has the same shape; particles that agree share passes, so theirs vary."""
@@ -161,17 +160,11 @@ def shipped_experts(
                 str(config["about"].get("objective", "full")),
                 weight_hash(folder),
                 int(config["parameters"]),
-                _compiled(expert) if compiled else None,
+                Engine(expert) if compiled else None,
             )
         return loaded[name]
 
     return known
-
-
-def _compiled(expert: Network) -> Network:
-    twin = copy.copy(expert)  # shares the weights
-    twin.compile_parts()
-    return twin
 
 
 def weight_hash(folder: Path) -> str:
