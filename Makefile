@@ -15,7 +15,7 @@ test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"
 
 test-web: $(VENV)/.ready-web
-	FACTORDIFF_BROWSER=1 $(BIN)/pytest tests/web/browser
+	FACTORDIFF_BROWSER=1 $(BIN)/pytest -o addopts="--strict-markers -q" tests/web/browser  # without shape checks: faster
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check .

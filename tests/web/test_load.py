@@ -34,6 +34,7 @@ class Client(threading.Thread):
         self.rng, self.served, self.end = random.Random(number), served, end
         self.statuses: dict[int, int] = {}
         self.waits: list[float] = []
+        self.solves: list[float] = []  # what the worker itself took
         self.wrong: list[str] = []
 
     def run(self) -> None:
@@ -63,6 +64,7 @@ class Client(threading.Thread):
         if reply.status == 200:
             self.waits.append(time.monotonic() - begun)
             answer = reply.events[-1]
+            self.solves.append(answer.get("seconds", 0.0))
             right = task(side=5, color=color)["test"][0]["input"]
             if answer["event"] != "answer" or answer["grid"] != right:
                 self.wrong.append(f"color {color}: {answer}")
@@ -74,9 +76,6 @@ class Client(threading.Thread):
 def test_two_hundred_clients() -> None:
     limits = Limits(queue=QUEUE, per_client=2 * CLIENTS)  # all of them have one address here
     with serve(copying(COST), limits) as served:
-        alone = Client(0, served, time.monotonic() + 2.0)
-        alone.run()
-        solve_time = sorted(alone.waits)[len(alone.waits) * 9 // 10]
         begun = time.monotonic()
         clients = [Client(number, served, begun + SECONDS) for number in range(1, CLIENTS + 1)]
         for client in clients:
@@ -97,6 +96,8 @@ def test_two_hundred_clients() -> None:
     assert set(seen) <= {200, 429, 503}, seen
     assert seen[200] > 100
     assert after < 1.05 * warm, (warm, after)
-    # Queue and worker, and as much again for 200 threads of clients in this very process.
-    p99 = waits[len(waits) * 99 // 100]
-    assert p99 < 2 * (QUEUE + 2) * solve_time + 1.0, (p99, solve_time)
+    # Whoever is accepted waits for those in the queue, the one that is computed, and itself; one second more
+    # because 200 clients share this very process with the server.
+    solves = sorted(seconds for client in clients for seconds in client.solves)
+    p99_wait, p99_solve = waits[len(waits) * 99 // 100], solves[len(solves) * 99 // 100]
+    assert p99_wait < (QUEUE + 2) * p99_solve + 1.0, (p99_wait, p99_solve)

@@ -27,10 +27,15 @@ def steps_of(events: list[dict]) -> list[dict]:
     return [event for event in events if event["event"] == "step"]
 
 
-@pytest.mark.parametrize(
-    "method", ["routing", "soft-routing", "mixture", "product", "superdiff", "single", "views"]
-)
-@pytest.mark.parametrize("rule", ["fast", "exact", "ancestral", "margin", "entropy"])
+METHODS = ["routing", "soft-routing", "mixture", "product", "superdiff", "single", "views"]
+RULES = ["fast", "exact", "margin", "entropy"]
+BOTH = [
+    *((method, rule) for method in METHODS for rule in ("confidence", "ancestral")),
+    *(("routing", rule) for rule in RULES),
+]
+
+
+@pytest.mark.parametrize(("method", "rule"), BOTH)
 def test_steps_are_those_of_the_trace(method: str, rule: str) -> None:
     experts = {"single": ["odd"], "views": ["where", "odd"]}.get(method, ["even", "odd"])
     events = events_of(method=method, experts=experts, reveal={"rule": rule, "steps": 7}, given=MOSTLY)

@@ -82,7 +82,9 @@ class Exchange:
         answering = asyncio.ensure_future(self._pass_on(request, job, events, send))
         leaving = asyncio.ensure_future(until_gone(receive))
         try:
-            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            # Whoever does not read what was computed for them does not keep their place for ever.
+            patience = request.deadline + self.limits.download
+            await asyncio.wait((answering, leaving), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
                 await answering
         finally:
@@ -95,40 +97,39 @@ class Exchange:
         self, request: SolveRequest, job: Job, events: asyncio.Queue[bytes | None], send: Send
     ) -> None:
         """Send the events as they come, or only the last; the status waits for the first of them."""
-        grace = (
-            5.0  # past its own deadline the worker has said so itself; this is for a queue that does not move
-        )
         last: bytes | None = None
-        begun = False
-        while True:
-            left = job.deadline - time.monotonic() + (grace if begun or self.worker.running is job else 0.0)
-            try:
-                line = await asyncio.wait_for(events.get(), max(left, 0.0))
-            except TimeoutError:
-                if self.worker.running is job and left > -grace:
-                    continue
-                raise Refused(503, f"no turn came within {job.seconds:g} seconds; try again later") from None
-            if line is None:
-                break
-            last = line
-            if not begun and line.startswith(b'{"event":"error"'):
-                error = json.loads(line)
-                raise Refused(error["status"], error["reason"])
+        while (line := await self._next_event(job, events)) is not None:
+            if last is None and line.startswith(b'{"event":"error"'):
+                raise _refused(line)
             if request.stream:
-                if not begun:
+                if last is None:
                     await send(_start(200, b"application/x-ndjson"))
                 await send({"type": "http.response.body", "body": line, "more_body": True})
-            begun = True
+            last = line
         if last is None:
             raise Refused(503, "the server is stopping")
         if request.stream:
             await send({"type": "http.response.body", "body": b""})
             return
-        final = json.loads(last)
-        if final["event"] == "error":
-            raise Refused(final["status"], final["reason"])
+        if last.startswith(b'{"event":"error"'):
+            raise _refused(last)
         await send(_start(200, b"application/json", len(last)))
         await send({"type": "http.response.body", "body": last})
+
+    async def _next_event(self, job: Job, events: asyncio.Queue[bytes | None]) -> bytes | None:
+        """The next event; a job that is computed says itself when it is late, one that waits hears it here."""
+        while not job.taken:
+            left = job.deadline - time.monotonic()
+            if left <= 0:
+                raise Refused(503, f"no turn came within {job.seconds:g} seconds; try again later")
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(events.get(), min(left, 0.2))
+        return await events.get()
+
+
+def _refused(line: bytes) -> Refused:
+    error = json.loads(line)
+    return Refused(error["status"], error["reason"])
 
 
 async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:

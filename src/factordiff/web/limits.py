@@ -21,3 +21,4 @@ class Limits:
     per_client: int = 4  # open requests of one address
     deadline: float = 60.0  # seconds from arrival to answer
     upload: float = 10.0  # seconds in which a body must arrive
+    download: float = 30.0  # seconds after the deadline in which an answer must be taken

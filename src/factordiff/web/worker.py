@@ -30,6 +30,7 @@ class Job:
         self.seconds = deadline
         self.deadline = time.monotonic() + deadline
         self.cancelled = False
+        self.taken = False  # out of the queue: from here on the worker delivers, to the end
 
     def check(self) -> None:
         """Raise if this job should not go on."""
@@ -85,6 +86,7 @@ class Worker:
         with self.changed:
             self.closed = True
             for job in self.waiting:
+                job.taken = True
                 job.refuse(503, "the server is stopping")
                 job.deliver(OVER)
             self.waiting.clear()
@@ -102,6 +104,7 @@ class Worker:
                 if self.closed:
                     return
                 job = self.running = self.waiting.popleft()
+                job.taken = True
             self._compute(job)
             del job  # a job's grids are not to outlive it until the next one comes
 

@@ -12,7 +12,7 @@ def solve(page: Page) -> None:
 
 def solved(page: Page) -> None:
     """Wait until every lane has its answer."""
-    expect(page.locator("#stop")).to_be_hidden()
+    expect(page.locator("#stop")).to_be_hidden(timeout=90_000)
     expect(page.locator("#save-png")).to_be_enabled()
 
 

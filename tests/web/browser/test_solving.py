@@ -124,6 +124,9 @@ def test_every_method_and_rule_that_is_offered_can_be_solved(page: Page) -> None
     method = page.locator("fieldset").first.locator('[data-name="method"]')
     rule = page.locator("fieldset").first.locator('[data-name="rule"]')
     rule.select_option("fast")
+    for cell in range(0, 100, 2):  # fewer cells to fill, fewer steps to wait for
+        answer(page).nth(cell).focus()
+        page.keyboard.press("0")
     for name in method.locator("option").evaluate_all("options => options.map((one) => one.value)"):
         if name == "views":  # needs an occupancy expert, which is not here: the refusal is a sentence
             continue

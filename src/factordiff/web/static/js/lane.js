@@ -34,7 +34,7 @@ export class Lane {
     this.voices = this.settings.experts.map((name) => new GridView(`What ${name} would say`, SIDE, SIDE, { look }));
     this.verdict = element("p", { class: "verdict" });
     this.mapTitle = element("span", {}, "Who decides");
-    this.mapNote = element("small", {}, "faint: not yet");
+    this.mapNote = element("small", {}, "faint: open");
     this.legend = element("div", { class: "legend" });
     const title = `${compared ? `${"AB"[number]} · ` : ""}${this.settings.method}`;
     this.root = element("article", { class: "lane", "aria-label": `${title}: ${this.settings.experts.join(", ")}` },
@@ -136,7 +136,7 @@ export class Lane {
 
   #words(at, final) {
     this.mapTitle.textContent = this.steps.length && !this.routed ? "How sure" : "Who decides";
-    this.mapNote.textContent = this.steps.length && !this.routed ? "the margin" : "faint: not yet";
+    this.mapNote.textContent = this.steps.length && !this.routed ? "the margin" : "faint: open";
     const counts = this.settings.experts.map(() => 0);
     for (const { step, place } of this.#decided(at).values()) if (step.routing) counts[step.routing[place]]++;
     this.legend.replaceChildren(...(this.routed || !this.steps.length ? this.settings.experts.map((name, place) => {

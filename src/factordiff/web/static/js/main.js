@@ -1,13 +1,13 @@
 // The page: brings the parts together and keeps one state.
 
 import * as api from "./api.js";
-import { Brush, TaskEditor, blankTask, thumbnail } from "./editor.js";
-import { encodeGif } from "./gif.js";
-import { element } from "./grid.js";
+import { Brush, TaskEditor, blankTask } from "./editor.js";
+import { Gallery } from "./gallery.js";
 import { inspect } from "./inspector.js";
 import { Lane } from "./lane.js";
-import { drawStage, save } from "./picture.js";
+import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
+import { save, saveFilm, savePicture, saveTrace } from "./saving.js";
 import { SettingsForm } from "./settings.js";
 import { freshState, fromLink, readTask, requestOf, toLink } from "./state.js";
 
@@ -25,7 +25,6 @@ function complain(error) {
   by("alert").hidden = false;
   by("alert").querySelector("p").textContent = error.message ?? String(error);
 }
-
 function calm() { by("alert").hidden = true; }
 
 // Run something that may fail; what fails becomes a sentence.
@@ -89,9 +88,13 @@ function clearStage() {
   showStage();
 }
 
+function showName() {
+  by("task-name").textContent = state.task.id ? `${state.task.id}${state.edited ? " (edited)" : ""}` : "your own task";
+}
+
 function showTask() {
   const { id, source, number } = state.task;
-  by("task-name").textContent = id ? `${id}${state.edited ? " (edited)" : ""}` : "your own task";
+  showName();
   by("instance-tools").hidden = !id;
   if (id) {
     const known = listing.find((one) => one.id === id);
@@ -193,50 +196,6 @@ async function copyLink() {
 }
 
 const taskName = () => state.task.id ?? "own-task";
-const caption = () => `FactorDiff · ${taskName()}`;
-
-function saveGif() {
-  const last = player.at;
-  const frames = [];
-  for (let at = 0; at <= player.length; at++) {
-    showStage(at);
-    const canvas = drawStage(lanes, `${caption()} · step ${at} of ${player.length}`);
-    frames.push(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height));
-  }
-  showStage(last);
-  save(encodeGif(frames, frames.map((_, at) => (at === frames.length - 1 ? 200 : 12))), `factordiff-${taskName()}.gif`);
-}
-
-function saveTrace() {
-  const runs = lanes.map((lane) => {
-    const { trace, ...answer } = lane.answer ?? {};
-    const rest = JSON.stringify({ request: requestOf(state, lane.settings), steps: lane.steps, answer });
-    return `${rest.slice(0, -1)},"trace":${trace ?? "null"}}`; // as the server wrote it: JavaScript would turn 0.0 into 0
-  });
-  save(new Blob([`{"version":1,"runs":[${runs.join(",")}]}`], { type: "application/json" }), `factordiff-${taskName()}.trace.json`);
-}
-
-function gallery() {
-  const wanted = by("find").value.trim().toLowerCase();
-  by("gallery-list").replaceChildren(...listing.filter((one) => one.id.includes(wanted)).map((one) =>
-    element("button", {
-      type: "button", "aria-label": `Task ${one.id}`,
-      onclick: guarded(async () => { by("gallery").close(); await openTask(one.id, "rearc", 0); }),
-    }, thumbnail(one.preview), one.id)));
-  if (!by("gallery-list").children.length) by("gallery-list").append(element("p", { class: "hint" }, "No task has this in its id."));
-}
-
-function usePalette(name) {
-  document.documentElement.dataset.palette = name;
-  by("palette").value = name;
-  localStorage.setItem("palette", name);
-}
-
-function useTheme(name) {
-  document.documentElement.dataset.theme = name;
-  by("theme").value = name;
-  localStorage.setItem("theme", name);
-}
 
 function keys(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); guarded(solve)(); return; }
@@ -254,12 +213,12 @@ function keys(event) {
 function wire() {
   const on = (id, kind, work) => by(id).addEventListener(kind, guarded(work));
   by("alert").querySelector("button").addEventListener("click", calm);
-  on("palette", "change", (event) => { usePalette(event.target.value); gallery(); });
+  on("palette", "change", (event) => usePalette(event.target.value));
   on("theme", "change", (event) => useTheme(event.target.value));
   on("copy-link", "click", copyLink);
   on("show-keys", "click", () => by("keys").showModal());
-  on("choose", "click", () => { gallery(); by("gallery").showModal(); by("find").focus(); });
-  on("find", "input", gallery);
+  const gallery = new Gallery(listing, guarded((id) => openTask(id, "rearc", 0)));
+  on("choose", "click", () => gallery.open());
   on("source", "change", (event) => openTask(state.task.id, event.target.value, 0));
   on("instance", "change", async (event) => {
     const number = Math.min(Math.max(Math.round(Number(event.target.value)) || 1, 1), Number(event.target.max));
@@ -287,9 +246,9 @@ function wire() {
   on("solve", "click", solve);
   on("stop", "click", () => running?.abort());
   on("unfix", "click", () => { state.given = {}; stale(); });
-  on("save-png", "click", () => drawStage(lanes, caption()).toBlob((blob) => save(blob, `factordiff-${taskName()}.png`)));
-  on("save-gif", "click", saveGif);
-  on("save-trace", "click", saveTrace);
+  on("save-png", "click", () => savePicture(lanes, taskName()));
+  on("save-gif", "click", () => { saveFilm(lanes, taskName(), player.length, showStage); showStage(); });
+  on("save-trace", "click", () => saveTrace(lanes, taskName(), (lane) => requestOf(state, lane.settings)));
   addEventListener("keydown", keys);
   addEventListener("hashchange", guarded(restore));
 }
@@ -326,8 +285,7 @@ async function restore() {
 }
 
 async function begin() {
-  usePalette(localStorage.getItem("palette") === "safe" ? "safe" : "arc");
-  useTheme(["light", "dark"].includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "auto");
+  rememberedLooks();
   const [about, tasks] = await Promise.all([api.about(), api.tasks()]);
   listing = tasks;
   experts = about.experts.map((expert) => expert.name);
@@ -339,10 +297,6 @@ async function begin() {
   wire();
   await restore();
   document.documentElement.dataset.ready = "yes";
-}
-
-function showName() {
-  by("task-name").textContent = state.task.id ? `${state.task.id}${state.edited ? " (edited)" : ""}` : "your own task";
 }
 
 begin().catch(complain);
