@@ -13,19 +13,13 @@ from factordiff.arc.dataset import Dataset
 from factordiff.cli import bench as _bench  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, Unavailable
+from factordiff.evaluation.contenders import Bench, fast, straightforward
 from factordiff.evaluation.curve import GRID, Point, drawn, every_rule
-from factordiff.evaluation.speed import Bench, fast, straightforward
 from factordiff.experts.store import build, load_expert, save_expert
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.rules import rule_named
 
 SMALL = {"width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default", "cycles": [1, 1]}
-
-
-@pytest.fixture(autouse=True)
-def a_short_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five steps in place of 128: the same code, and time for other tests."""
-    monkeypatch.setattr("factordiff.evaluation.speed.STEPS", 5)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +31,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["bench", "--device", "cpu", *arguments])
+    result = CliRunner().invoke(app, ["bench", "--device", "cpu", "--steps", "5", *arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.output
@@ -64,7 +58,9 @@ def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
 
 def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
     networks = [load_expert(folder) for folder in folders.split(",")]
-    bench = Bench(networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(5), 2, 3, 0)
+    bench = Bench(
+        networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(5), 2, 3, 0, steps=5
+    )
     assert torch.equal(straightforward(bench), fast(bench, networks).x_0)
 
 

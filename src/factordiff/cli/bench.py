@@ -36,6 +36,7 @@ def bench(
     curve: Annotated[
         Path | None, typer.Option(help="Instead of the table, draw accuracy against passes here (PNG).")
     ] = None,
+    steps: Annotated[int, typer.Option(help="Steps of the straightforward loop.")] = 128,
     out: Annotated[Path | None, typer.Option(help="Write everything measured here as JSON.")] = None,
 ) -> None:
     """Measure the sampler against the straightforward 128-step loop of the same experts.
@@ -46,7 +47,7 @@ def bench(
 
     from factordiff.arc.dataset import Dataset
     from factordiff.errors import InvalidInput
-    from factordiff.evaluation.speed import Bench
+    from factordiff.evaluation.contenders import Bench
     from factordiff.experts.store import load_expert
     from factordiff.sampling.rules import rule_named
     from factordiff.training.machines import choose_device
@@ -56,7 +57,7 @@ def bench(
     names = [name.strip() for name in experts.split(",") if name.strip()]
     if not names:
         raise InvalidInput("experts: expected at least one name or folder, got none")
-    for name, number in (("limit", limit), ("slow_limit", slow_limit)):
+    for name, number in (("limit", limit), ("slow_limit", slow_limit), ("steps", steps)):
         if number is not None and number < 1:
             raise InvalidInput(f"{name}: expected at least 1, got {number}")
     if batch < 0:
@@ -73,6 +74,7 @@ def bench(
         slow=min(slow_limit or (2_400 if cuda else 3 if quick else 24), len(queries)),
         fkc=0 if quick else 240 if cuda else 2,
         repeats=2 if quick else 5,
+        steps=steps,
     )
     about = {
         "device": torch.cuda.get_device_name(where)
@@ -93,6 +95,9 @@ def bench(
     else:
         figures = _measured(console, setup)
         console.print(shown(figures, about))
+        for figure in figures:
+            if figure.details:
+                console.print(explained(figure), style="dim", highlight=False)
         found = {"about": about, "figures": [vars(figure) for figure in figures]}
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -151,15 +156,19 @@ def shown(figures: list[Figure], about: dict[str, Any]) -> Table:
     """The table for people."""
     title = f"{about['queries']} queries, batch {about['batch']}, {about['rule']}, {about['device']}"
     table = Table(title=title, title_justify="left")
-    for heading in ("what", "measured", "must", "aim", "details"):
-        table.add_column(heading, justify="left" if heading in ("what", "details") else "right")
+    for heading in ("what", "measured", "must", "aim"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
     for figure in figures:
-        details = ", ".join(
-            f"{name.replace('_', ' ')} {_short(value)}" for name, value in (figure.details or {}).items()
-        )
-        table.add_row(figure.what, f"{figure.value:.3g} {figure.unit}", figure.must, figure.aim, details)
+        table.add_row(figure.what, f"{figure.value:.3g} {figure.unit}", figure.must, figure.aim)
     return table
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def explained(figure: Figure) -> str:
+    """The numbers behind a line of the table."""
+    numbers = ", ".join(
+        f"{name.replace('_', ' ')} {value:.4g}"
+        if isinstance(value, float)
+        else f"{name.replace('_', ' ')} {value}"
+        for name, value in (figure.details or {}).items()
+    )
+    return f"{figure.what}: {numbers}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.composition.composition import State
-from factordiff.composition.confidence import log_doubt
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.routing import Routing
+from factordiff.evaluation.contenders import Bench, blank, fast, straightforward, timed
 from factordiff.evaluation.statistics import mcnemar
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
 from factordiff.sampling.engine import Engine
-from factordiff.sampling.reveal import ByConfidence, RevealRule
+from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import Samples, sample
 from factordiff.sampling.savings import Bucket, Savings
 
-STEPS = 128  # of the paper's loop
 PARTICLES = 8
 
 
@@ -41,44 +36,12 @@ class Figure:
     details: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Bench:
-    """Two experts, the queries to answer, and how."""
-
-    networks: Sequence[Network]
-    queries: EvaluationSet
-    rule: RevealRule
-    batch: int  # rows in flight
-    slow: int  # queries that the slow side answers
-    fkc: int  # queries that particles answer; 0 for none
-    repeats: int = 5
-
-    @property
-    def device(self) -> torch.device:
-        """Where the experts are."""
-        return self.queries.queries.device
-
-    @property
-    def bucket(self) -> Bucket:
-        """Few sizes on a GPU, where each is compiled; no padding elsewhere."""
-        if self.device.type != "cuda":
-            return Bucket(self.batch)
-        sizes = {-(-self.batch * eighths // 8) for eighths in (8, 6, 4, 2, 1)}
-        return Bucket(self.batch, tuple(sorted(sizes)))
-
-    def first(self, count: int) -> Bench:
-        """The same for fewer queries."""
-        return Bench(
-            self.networks, self.queries.first(count), self.rule, self.batch, self.slow, self.fkc, self.repeats
-        )
-
-
 def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) -> Iterator[Figure]:
     """Every line of the table that this machine can give; `on_part` is told what comes next."""
-    engines: list[Expert] = [Engine(network) for network in bench.networks]
+    engines = [Engine(network) for network in bench.networks]
     on_part("warming up")
-    warm = bench.first(min(len(bench.queries), 2 * bench.batch))
-    fast(warm, engines)
+    warm_up(bench, engines)
+    fast(bench.first(bench.batch), engines)
 
     on_part("routing and reveal against the forward passes")
     yield overhead(bench, engines)
@@ -87,13 +50,13 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
     on_part("adaptive passes")
     quick, seconds, memory = timed(bench.device, lambda: fast(bench, engines))
     yield Figure("rows executed / needed", quick.executed_over_needed, "x", "<= 1.15", "1.05")
-    on_part(f"the straightforward {STEPS}-step loop")
+    on_part(f"the straightforward {bench.steps}-step loop")
     part = bench.first(bench.slow)
     answers, slow_seconds, _ = timed(bench.device, lambda: straightforward(part))
     yield wall(bench, quick, seconds, answers, slow_seconds)
     if len(answers) < len(bench.queries):
-        on_part(f"the {STEPS}-step loop without its idle steps, all queries")
-        slow_answers, answers = answers, fast(bench, engines, ByConfidence(STEPS)).x_0
+        on_part(f"the {bench.steps}-step loop without its idle steps, all queries")
+        slow_answers, answers = answers, fast(bench, engines, ByConfidence(bench.steps)).x_0
         same = (slow_answers == answers[: len(slow_answers)]).all(-1).double().mean()
         # The same mathematics in other batch shapes: what differs are near-ties.
         yield Figure("same answers with the savings alone", 100 * float(same), "%", ">= 99.9")
@@ -105,40 +68,14 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
         yield particles(bench)
 
 
-def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None) -> Samples:
-    """Per-pixel routing with everything on."""
-    return sample(
-        experts,
-        Routing(),
-        _blank(bench),
-        bench.queries.condition(),
-        reveal=rule or bench.rule,
-        bucket=bench.bucket,
-    )
-
-
 @torch.no_grad()
-def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
-    """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
-    steps = STEPS
-    answers, mask = [], bench.networks[0].vocabulary.mask
-    routing = Routing()
-    for first in range(0, len(bench.queries), bench.batch):
-        rows = slice(first, first + bench.batch)
-        condition = bench.queries.condition(rows)
-        x_t = torch.full_like(condition.query, mask)
-        encoded = [network.encode(condition) for network in bench.networks]
-        cells = x_t.shape[1]
-        for step in range(steps):
-            told = zip(bench.networks, encoded, strict=True)
-            log_probs = torch.stack([network.log_probs(x_t, one) for network, one in told])
-            composed = routing(log_probs, State.start(x_t, mask, len(bench.networks))).log_probs
-            quota = cells * (step + 1) // steps - cells * step // steps
-            doubt = torch.where(x_t == mask, log_doubt(composed), torch.inf)
-            surest = doubt.argsort(dim=-1, stable=True)[:, :quota]
-            x_t = x_t.scatter(1, surest, composed.argmax(-1).gather(1, surest))
-        answers.append(x_t)
-    return torch.cat(answers)
+def warm_up(bench: Bench, engines: Sequence[Engine]) -> None:
+    """One pass of every engine at every size it will see: compiled and recorded before anything is timed."""
+    for size in bench.bucket.sizes or (min(bench.batch, len(bench.queries)),):
+        query = torch.arange(size, device=bench.device) % len(bench.queries)
+        condition, x_t = bench.queries.condition(query), blank(bench)[query]
+        for engine in engines:
+            engine.log_probs(x_t, engine.encode(condition))
 
 
 def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> Figure:
@@ -150,7 +87,7 @@ def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> F
     drops = [float(paper[tasks == task].mean() - ours[tasks == task].mean()) for task in np.unique(tasks)]
     details = {
         "passes_per_grid": spent,
-        "passes_of_the_loop": len(bench.networks) * STEPS,
+        "passes_of_the_loop": len(bench.networks) * bench.steps,
         "exact": float(ours.mean()),
         "exact_of_the_loop": float(paper.mean()),
         "difference_points": 100 * float(ours.mean() - paper.mean()),
@@ -158,7 +95,9 @@ def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> F
         "largest_drop_of_a_task_points": 100 * max(drops),
         "queries": len(ours),
     }
-    return Figure("fewer passes per grid", len(bench.networks) * STEPS / spent, "x", ">= 8", "40", details)
+    return Figure(
+        "fewer passes per grid", len(bench.networks) * bench.steps / spent, "x", ">= 8", "40", details
+    )
 
 
 def wall(
@@ -179,11 +118,11 @@ def wall(
     return Figure("faster per grid", theirs / ours, "x", ">= 20" if gpu else "", "60" if gpu else "", details)
 
 
-def overhead(bench: Bench, engines: Sequence[Expert]) -> Figure:
+def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
     """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch."""
     part = bench.first(bench.batch)
     condition = part.queries.condition()
-    x_t = _blank(part)
+    x_t = blank(part)
     encoded = [engine.encode(condition) for engine in engines]
 
     def forward() -> list[Tensor]:
@@ -201,17 +140,44 @@ def overhead(bench: Bench, engines: Sequence[Expert]) -> Figure:
             timed(part.device, lambda: sample(said, Routing(), x_t, reveal=ByConfidence(steps)))[1] / steps
         ),
     )
-    details = {"forward_ms": 1e3 * alone, "routing_and_reveal_ms": 1e3 * loop, "rows": len(x_t)}
+    details = {
+        "forward_ms": 1e3 * alone,
+        "routing_and_reveal_ms": 1e3 * loop,
+        "rows": len(x_t),
+        "how": how(engines),
+    }
     return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
 
 
+def how(engines: Sequence[Engine]) -> str:
+    """How the engines run their passes, and why not better."""
+    return "; ".join(
+        engine.how + (f" (fell back: {engine.failure})" if engine.failure else "") for engine in engines
+    )
+
+
 def one_query(bench: Bench) -> Figure:
-    """One query, warm: the straightforward loop over ours."""
+    """One query, warm: the straightforward loop over ours, which depends on the query and so is a median."""
+    start = blank(bench)
+
+    def answer(query: int) -> Samples:
+        only = slice(query, query + 1)
+        return sample(
+            bench.networks, Routing(), start[only], bench.queries.condition(only), reveal=bench.rule
+        )
+
+    answer(0)
+    queries = range(min(len(start), 2 * bench.repeats + 1))
+    times = [timed(bench.device, lambda query=query: answer(query))[1] for query in queries]  # type: ignore[misc]
     part = bench.first(1)
-    single = Bench(part.networks, part.queries, part.rule, 1, 1, 0)
-    ours = _median(bench, lambda: timed(bench.device, lambda: fast(single, single.networks))[1])
-    theirs = timed(bench.device, lambda: straightforward(single))[1]
-    details = {"seconds": ours, "seconds_straightforward": theirs}
+    single = replace(part, batch=1)
+    theirs, ours = timed(bench.device, lambda: straightforward(single))[1], float(np.median(times))
+    details = {
+        "seconds": ours,
+        "slowest_seconds": max(times),
+        "seconds_straightforward": theirs,
+        "queries": len(queries),
+    }
     return Figure("faster for one query", theirs / ours, "x", ">= 8", "", details)
 
 
@@ -224,7 +190,7 @@ def particles(bench: Bench) -> Figure:
         return sample(
             queries.networks,
             feynman_kac(),
-            _blank(queries),
+            blank(queries),
             queries.queries.condition(),
             temperature=1.0,
             particles=PARTICLES,
@@ -249,7 +215,7 @@ def particles(bench: Bench) -> Figure:
     )
 
 
-def flat_memory(bench: Bench, engines: Sequence[Expert], peak: int) -> Figure:
+def flat_memory(bench: Bench, engines: Sequence[Engine], peak: int) -> Figure:
     """Peak memory with all queries over that with a quarter of them."""
     fewer = bench.first(max(len(bench.queries) // 4, min(len(bench.queries), 2 * bench.batch)))
     _, _, small = timed(bench.device, lambda: fast(fewer, engines))
@@ -257,26 +223,9 @@ def flat_memory(bench: Bench, engines: Sequence[Expert], peak: int) -> Figure:
     return Figure("memory, all queries / fewer", peak / max(small, 1), "x", "flat", "", details)
 
 
-def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, int]:
-    """What the action gives, its seconds, and (on a GPU) the most memory in use."""
-    cuda = device.type == "cuda"
-    if cuda:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-    begun = time.perf_counter()
-    result = action()
-    if cuda:
-        torch.cuda.synchronize()
-    return result, time.perf_counter() - begun, torch.cuda.max_memory_allocated() if cuda else 0
-
-
 def _median(bench: Bench, action: Callable[[], float]) -> float:
     action()
     return float(np.median([action() for _ in range(bench.repeats)]))
-
-
-def _blank(bench: Bench) -> Int[Tensor, "item cell"]:
-    return torch.full_like(bench.queries.x_0, bench.networks[0].vocabulary.mask)
 
 
 class _Remembered:

@@ -1,0 +1,107 @@
+"""The two sides of every comparison: the straightforward loop, and ours with everything on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.composition.composition import State
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.routing import Routing
+from factordiff.experts.expert import Expert
+from factordiff.experts.refinement import Network
+from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.sampler import Samples, sample
+from factordiff.sampling.savings import Bucket
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Two experts, the queries to answer, and how."""
+
+    networks: Sequence[Network]
+    queries: EvaluationSet
+    rule: RevealRule
+    batch: int  # rows in flight
+    slow: int  # queries that the slow side answers
+    fkc: int  # queries that particles answer; 0 for none
+    repeats: int = 5
+    steps: int = 128  # of the straightforward loop: the paper's
+
+    @property
+    def device(self) -> torch.device:
+        """Where the experts are."""
+        return self.queries.queries.device
+
+    @property
+    def bucket(self) -> Bucket:
+        """Few sizes on a GPU, where each is compiled; no padding elsewhere."""
+        if self.device.type != "cuda":
+            return Bucket(self.batch)
+        sizes = {-(-self.batch * eighths // 8) for eighths in (8, 6, 4, 2, 1)}
+        return Bucket(self.batch, tuple(sorted(sizes)))
+
+    def first(self, count: int) -> Bench:
+        """The same for fewer queries."""
+        return replace(self, queries=self.queries.first(count))
+
+
+def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None) -> Samples:
+    """Per-pixel routing with everything on."""
+    return sample(
+        experts,
+        Routing(),
+        blank(bench),
+        bench.queries.condition(),
+        reveal=rule or bench.rule,
+        bucket=bench.bucket,
+    )
+
+
+@torch.no_grad()
+def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
+    """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
+    steps = bench.steps
+    answers, mask = [], bench.networks[0].vocabulary.mask
+    routing = Routing()
+    for first in range(0, len(bench.queries), bench.batch):
+        rows = slice(first, first + bench.batch)
+        condition = bench.queries.condition(rows)
+        x_t = torch.full_like(condition.query, mask)
+        encoded = [network.encode(condition) for network in bench.networks]
+        cells = x_t.shape[1]
+        for step in range(steps):
+            told = zip(bench.networks, encoded, strict=True)
+            log_probs = torch.stack([network.log_probs(x_t, one) for network, one in told])
+            composed = routing(log_probs, State.start(x_t, mask, len(bench.networks))).log_probs
+            quota = cells * (step + 1) // steps - cells * step // steps
+            doubt = torch.where(x_t == mask, log_doubt(composed), torch.inf)
+            surest = doubt.argsort(dim=-1, stable=True)[:, :quota]
+            x_t = x_t.scatter(1, surest, composed.argmax(-1).gather(1, surest))
+        answers.append(x_t)
+    return torch.cat(answers)
+
+
+def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, int]:
+    """What the action gives, its seconds, and (on a GPU) the most memory in use."""
+    cuda = device.type == "cuda"
+    if cuda:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    result = action()
+    if cuda:
+        torch.cuda.synchronize()
+    return result, time.perf_counter() - begun, torch.cuda.max_memory_allocated() if cuda else 0
+
+
+def blank(bench: Bench) -> Int[Tensor, "item cell"]:
+    """Every cell of every query masked."""
+    return torch.full_like(bench.queries.x_0, bench.networks[0].vocabulary.mask)
