@@ -101,13 +101,14 @@ def test_a_challenges_file_and_standard_input(experts: str, tmp_path: Path) -> N
 
 def test_the_same_seed_draws_the_same_and_another_does_not(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
+    one = experts.split(",")[1]
 
     def steps(seed: int) -> str:
         options = [
             "--experts",
-            experts,
+            one,
             "--method",
-            "fkc",
+            "vote",
             "--seed",
             str(seed),
             "--trace",
