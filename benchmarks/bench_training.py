@@ -122,7 +122,7 @@ def flops_per_item(backbone: str, settings: dict[str, Any]) -> float:
     step = Step(network, RandomGrids(), Settings(batch=2), torch.float32, torch.float32)
     batch = step._draw(torch.zeros((), dtype=torch.int64))
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        Loss(network, "full", torch.float32, 1.0)(*batch).backward()
+        Loss(network, Settings(batch=2), torch.float32, 2, 1)(*batch).backward()
     return counter.get_total_flops() / 2
 
 
@@ -141,7 +141,10 @@ def parity(
         drawn = plain._draw(torch.full((), 12345, device=device))
         expected_loss = plain.loss(*drawn)
         (expected,) = torch.autograd.grad(expected_loss, [network.vector])
-        fast = Step(network, data, Settings(batch=batch, seed=5, compile=variant), dtype, torch.float32)
+        compile_, *parts = variant.split("+")
+        kernels = "on" if "kernels" in parts else "off"
+        chosen = Settings(batch=batch, seed=5, compile=compile_, kernels=kernels)
+        fast = Step(network, data, chosen, dtype, torch.float32)
         loss = fast.loss(*drawn)
         (gradient,) = torch.autograd.grad(loss, [network.vector])
         errors[f"loss {name}"] = float(((loss - expected_loss).abs() / expected_loss).detach())
@@ -153,9 +156,7 @@ def measure(
     backbone: str, kind: str, arguments: argparse.Namespace, device: torch.device, data: Any
 ) -> dict[str, Any]:
     """All variants of one model."""
-    network_settings: dict[str, Any] = {"conditioning": kind}
-    if arguments.pair_patch > 1 and backbone == "trans-ir":
-        network_settings["pair_patch"] = arguments.pair_patch
+    network_settings: dict[str, Any] = {"conditioning": kind, **json.loads(arguments.network)}
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     flops = flops_per_item(backbone, network_settings) * arguments.batch
     result: dict[str, Any] = {"backbone": backbone, "conditioning": kind, "tflop_per_step": flops / 1e12}
@@ -167,10 +168,12 @@ def measure(
     result["eager autocast ms"] = median_ms(eager_autocast(network, batch, device), device, arguments.steps)
     conditioning.padded_head = padded
     for variant in arguments.variants:
-        compile_, _, graph = variant.partition("+")
+        compile_, *parts = variant.split("+")
+        graph = "graph" in parts
         settings = Settings(
             batch=arguments.batch,
             compile=compile_,
+            kernels="on" if "kernels" in parts else "off",
             compile_mode=arguments.compile_mode,
             network=network_settings,
         )
@@ -208,7 +211,7 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", default=["blocks+graph"] if gpu else ["none"])
     parser.add_argument("--batch", type=int, default=1100 if gpu else 2)
     parser.add_argument("--steps", type=int, default=20 if gpu else 1)
-    parser.add_argument("--pair-patch", type=int, default=1)
+    parser.add_argument("--network", default="{}", help='more of its configuration, such as {"rotary": true}')
     parser.add_argument("--compile-mode", default="default")
     parser.add_argument(
         "--parity", default="blocks" if gpu else "none", help="which compilation to check, or ''"

@@ -12,7 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning
 from factordiff.experts.store import build
 from factordiff.experts.trans_ir import TransIR
-from factordiff.experts.transformer import Block, fold, rotate, rotations, transformer_block
+from factordiff.experts.transformer import Block, fold, plain_block, rotate, rotations, transformer_blocks
 from factordiff.streams import Purpose, uniform
 from tests.experts.networks import condition, partly_masked, small
 
@@ -60,23 +60,28 @@ def test_the_block_is_the_appendixs() -> None:
     )
     extra = draw(7, 1, heads, 2, size), draw(8, 1, heads, 2, size)
     block = Block(qkv.flatten(0, 2), out.flatten(1), up, down)
-    found = transformer_block(x, block, modulation, extra, heads, size**-0.5)
-    folded = transformer_block(x, fold(block, modulation[0]), None, extra, heads, size**-0.5)
-    assert torch.allclose(found, folded, atol=1e-12)
+    blocks = [block, Block(*(-part for part in block[:4]))]
+    modulations = torch.stack([modulation, 2.0 * modulation], 1)
+    found = transformer_blocks(x, blocks, modulations, [extra, None], heads, size**-0.5)
+    alone = transformer_blocks(x, blocks[:1], modulations[:, :1], [None], heads, size**-0.5)
+    assert torch.allclose(alone, plain_block(x, fold(block, modulation[0]), heads, size**-0.5), atol=1e-12)
 
     def norm(h: torch.Tensor) -> torch.Tensor:
         return (h - h.mean(-1, keepdim=True)) / (h.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
 
-    gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation[0]
     h = x[0]
-    normed = (1 + gamma_1) * norm(h) + beta_1
-    attended = torch.zeros(cells, d, dtype=torch.float64)
-    for head in range(heads):
-        q, k, v = (normed @ qkv[part, head].T for part in range(3))
-        k, v = torch.cat([k, extra[0][0, head]]), torch.cat([v, extra[1][0, head]])
-        attended += (q @ k.T / math.sqrt(size)).softmax(-1) @ v @ out[:, head].T
-    h = h + alpha_1 * attended
-    h = h + alpha_2 * (F.gelu(((1 + gamma_2) * norm(h) + beta_2) @ up.T) @ down.T)
+    for number, sign in enumerate((1, -1)):
+        gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulations[0, number]
+        normed = (1 + gamma_1) * norm(h) + beta_1
+        attended = torch.zeros(cells, d, dtype=torch.float64)
+        for head in range(heads):
+            q, k, v = (sign * normed @ qkv[part, head].T for part in range(3))
+            if number == 0:
+                k, v = torch.cat([k, extra[0][0, head]]), torch.cat([v, extra[1][0, head]])
+            attended += (q @ k.T / math.sqrt(size)).softmax(-1) @ v @ (sign * out[:, head]).T
+        h = h + alpha_1 * attended
+        up_, down_ = sign * up, sign * down
+        h = h + alpha_2 * (F.gelu(((1 + gamma_2) * norm(h) + beta_2) @ up_.T) @ down_.T)
     assert torch.allclose(found[0], h, atol=1e-12)
 
 

@@ -114,6 +114,9 @@ def train(
     graph: Annotated[
         str | None, typer.Option(help="Record the step in a CUDA graph: auto, on or off.")
     ] = None,
+    kernels: Annotated[
+        str | None, typer.Option(help="Our own GPU kernels for the blocks: auto, on or off.")
+    ] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Bit-exact on one GPU; slower.")
     ] = False,
@@ -170,6 +173,7 @@ _SETTINGS = frozenset(
         "newton_schulz",
         "compile",
         "compile_mode",
+        "kernels",
         "graph",
         "check_every",
         "validation_items",

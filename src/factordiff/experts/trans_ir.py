@@ -14,7 +14,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning as cond
 from factordiff.experts.parameters import Layout, Slot, Weights, linear
 from factordiff.experts.refinement import Network, NetworkConfig
-from factordiff.experts.transformer import Block, Hidden, fold, rotations, transformer_block
+from factordiff.experts.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
 from factordiff.types import CellLogProbs, Tokens
 
 LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
@@ -240,11 +240,9 @@ class TransIR(Network):
             pairs = tiles.permute(0, 1, 3, 2, 4, 5).flatten(3).flatten(1, 2)
         tokens = pairs @ weights["embed.pair"] + weights["patch_positions"]
         for block in range(config.blocks):
-            tokens = transformer_block(
+            tokens = plain_block(
                 tokens,
                 self._block(weights, "pair_blocks", block),
-                None,
-                None,
                 config.heads,
                 config.head_size**-0.5,
                 weights.get("patch_rotation"),
@@ -274,20 +272,20 @@ class TransIR(Network):
 
     def apply_once(self, weights: Weights, state: Hidden, encoded: TransEncoded) -> Hidden:
         """All blocks, once."""
-        for block in range(self.config.blocks):
-            extra = None
-            if encoded.keys is not None and encoded.values is not None:
-                extra = (encoded.keys[:, block], encoded.values[:, block])
-            state = transformer_block(
-                state,
-                self._block(weights, "blocks", block),
-                encoded.modulation[:, block],
-                extra,
-                self.config.heads,
-                self.config.head_size**-0.5,
-                weights.get("rotation"),
-            )
-        return state
+        numbers = range(self.config.blocks)
+        extras: list[tuple[Tensor, Tensor] | None] = [None for _ in numbers]
+        if encoded.keys is not None and encoded.values is not None:
+            extras = list(zip(encoded.keys.unbind(1), encoded.values.unbind(1), strict=True))
+        return transformer_blocks(
+            state,
+            [self._block(weights, "blocks", block) for block in numbers],
+            encoded.modulation,
+            extras,
+            self.config.heads,
+            self.config.head_size**-0.5,
+            weights.get("rotation"),
+            self.fused,
+        )
 
     def readout(self, weights: Weights, state: Hidden) -> CellLogProbs:
         """Normalise, project to the values; the mask has no logit. Paper: appendix "Output Projection"."""

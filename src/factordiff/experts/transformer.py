@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from factordiff.experts.junction import join
+
 Hidden = Float[Tensor, "batch token channel"]
-Modulation = Float[Tensor, "batch six channel"]
 Rotation = Float[Tensor, "2 token size"]  # cosines and signed sines
 
 FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
@@ -27,32 +28,47 @@ class Block(NamedTuple):
     up_bias: Tensor | None = None
 
 
-def transformer_block(
+def plain_block(
+    x: Hidden, block: Block, heads: int, scale: float, rotation: Rotation | None = None
+) -> Hidden:
+    """One block without modulation, or with one folded into its weights."""
+    width = (x.shape[-1],)
+    x = x + attend(F.layer_norm(x, width), block, None, heads, scale, rotation)
+    return x + feed_forward(F.layer_norm(x, width), block)
+
+
+def transformer_blocks(
     x: Hidden,
-    block: Block,
-    modulation: Modulation | None,
-    extra: tuple[Tensor, Tensor] | None,
+    blocks: list[Block],
+    modulations: Float[Tensor, "batch block six channel"],
+    extras: list[tuple[Tensor, Tensor] | None],
     heads: int,
     scale: float,
     rotation: Rotation | None = None,
+    fused: bool = False,
 ) -> Hidden:
-    r"""One adaLN-Zero block: attention, then the FFN, both modulated.
+    r"""Adaptive blocks (adaLN-Zero) one after another: attention, then the FFN, both modulated.
 
     $h' = h + \alpha_1\,\mathrm{Attn}((1+\gamma_1)\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. The appendix
-    writes a bare $\gamma$; zero-initialised, that would start the block dead. `extra` are keys and values that
-    every cell sees beside the cells. Without a modulation the block's weights have it folded in.
+    writes a bare $\gamma$; zero-initialised, that would start the block dead. `extras` are keys and values that
+    every cell sees beside the cells. Each gated sum and the norm that follows it are one junction, which `fused`
+    computes in a kernel of our own.
 
     Paper: Eq. (18)-(20).
     """
-    width = (x.shape[-1],)
-    if modulation is None:
-        x = x + attend(F.layer_norm(x, width), block, extra, heads, scale, rotation)
-        return x + feed_forward(F.layer_norm(x, width), block)
-    gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
-    normed = F.layer_norm(x, width) * (1.0 + gamma_1) + beta_1
-    x = x + alpha_1 * attend(normed, block, extra, heads, scale, rotation)
-    normed = F.layer_norm(x, width) * (1.0 + gamma_2) + beta_2
-    return x + alpha_2 * feed_forward(normed, block)
+    each = [modulation.unbind(1) for modulation in modulations.unbind(1)]
+    gamma, beta = each[0][0].unsqueeze(1), each[0][1].unsqueeze(1)
+    normed = F.layer_norm(x, (x.shape[-1],)) * (1.0 + gamma) + beta
+    for block, extra, (_, _, alpha_1, gamma_2, beta_2, alpha_2), after in zip(
+        blocks, extras, each, [*each[1:], None], strict=True
+    ):
+        attended = attend(normed, block, extra, heads, scale, rotation)
+        x, normed = join(x, attended, alpha_1, gamma_2, beta_2, fused)
+        fed = feed_forward(normed, block)
+        if after is None:
+            return x + alpha_2.unsqueeze(1) * fed
+        x, normed = join(x, fed, alpha_2, after[0], after[1], fused)
+    return x
 
 
 def attend(

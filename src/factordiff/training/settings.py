@@ -55,6 +55,7 @@ class Settings:
     compile: str = "auto"
     graph: str = "auto"
     compile_mode: str = "default"
+    kernels: str = "auto"
 
     check_every: int = 500
     patience: int = 0
@@ -98,6 +99,7 @@ class Settings:
             ("newton_schulz", DTYPES),
             ("compile", COMPILE),
             ("graph", GRAPH),
+            ("kernels", GRAPH),
         ):
             if getattr(self, name) not in known:
                 raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -128,6 +130,7 @@ MAY_CHANGE = frozenset(
         "compile",
         "graph",
         "compile_mode",
+        "kernels",
     }
 )
 

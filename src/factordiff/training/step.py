@@ -83,6 +83,7 @@ class Step:
     ) -> None:
         device = network.vector.device
         self.network, self.source, self.settings = network, source, settings
+        network.fused = settings.kernels == "on"
         self.optimizer = Optimizer(
             network.layout,
             lr=settings.lr,
