@@ -68,7 +68,8 @@ def test_without_a_partition_every_cell_chooses_for_itself(case: Drawn) -> None:
     assert pixel.routing is not None
     assert torch.equal(alone.routing[hidden], pixel.routing[hidden])
     assert torch.equal(alone.log_probs[hidden], pixel.log_probs[hidden])
-    assert alone.log_doubt is None  # ordered by what is emitted
+    assert alone.log_doubt is not None
+    assert torch.equal(alone.log_doubt, log_doubt(alone.log_probs))  # ordered by what is emitted
 
 
 @given(drawn(), st.data())
