@@ -10,9 +10,10 @@ import torch.nn.functional as F
 
 from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning
+from factordiff.experts.attention import rotate
 from factordiff.experts.store import build
 from factordiff.experts.trans_ir import TransIR
-from factordiff.experts.transformer import Block, fold, plain_block, rotate, rotations, transformer_blocks
+from factordiff.experts.transformer import Block, fold, plain_block, rotations, transformer_blocks
 from factordiff.streams import Purpose, uniform
 from tests.experts.networks import condition, partly_masked, small
 

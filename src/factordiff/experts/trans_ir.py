@@ -246,6 +246,7 @@ class TransIR(Network):
                 config.heads,
                 config.head_size**-0.5,
                 weights.get("patch_rotation"),
+                self.fused,
             )
         return tokens
 

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from factordiff.experts.attention import Extra, Rotation, attention
 from factordiff.experts.junction import join
 
 Hidden = Float[Tensor, "batch token channel"]
-Rotation = Float[Tensor, "2 token size"]  # cosines and signed sines
 
 FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
 
@@ -29,11 +29,16 @@ class Block(NamedTuple):
 
 
 def plain_block(
-    x: Hidden, block: Block, heads: int, scale: float, rotation: Rotation | None = None
+    x: Hidden,
+    block: Block,
+    heads: int,
+    scale: float,
+    rotation: Rotation | None = None,
+    fused: bool = False,
 ) -> Hidden:
     """One block without modulation, or with one folded into its weights."""
     width = (x.shape[-1],)
-    x = x + attend(F.layer_norm(x, width), block, None, heads, scale, rotation)
+    x = x + attend(F.layer_norm(x, width), block, None, heads, scale, rotation, fused)
     return x + feed_forward(F.layer_norm(x, width), block)
 
 
@@ -41,7 +46,7 @@ def transformer_blocks(
     x: Hidden,
     blocks: list[Block],
     modulations: Float[Tensor, "batch block six channel"],
-    extras: list[tuple[Tensor, Tensor] | None],
+    extras: list[Extra | None],
     heads: int,
     scale: float,
     rotation: Rotation | None = None,
@@ -62,7 +67,7 @@ def transformer_blocks(
     for block, extra, (_, _, alpha_1, gamma_2, beta_2, alpha_2), after in zip(
         blocks, extras, each, [*each[1:], None], strict=True
     ):
-        attended = attend(normed, block, extra, heads, scale, rotation)
+        attended = attend(normed, block, extra, heads, scale, rotation, fused)
         x, normed = join(x, attended, alpha_1, gamma_2, beta_2, fused)
         fed = feed_forward(normed, block)
         if after is None:
@@ -74,20 +79,15 @@ def transformer_blocks(
 def attend(
     normed: Hidden,
     block: Block,
-    extra: tuple[Tensor, Tensor] | None,
+    extra: Extra | None,
     heads: int,
     scale: float,
     rotation: Rotation | None,
+    fused: bool = False,
 ) -> Hidden:
     """Multi-head attention over all tokens, and over the extra keys and values."""
     projected = F.linear(normed, block.qkv, block.qkv_bias)
-    query, key, value = projected.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-    if rotation is not None:
-        query, key = rotate(query, rotation), rotate(key, rotation)
-    if extra is not None:
-        key, value = torch.cat([key, extra[0]], 2), torch.cat([value, extra[1]], 2)
-    attended = F.scaled_dot_product_attention(query, key, value, scale=scale)
-    return F.linear(attended.transpose(1, 2).flatten(2), block.out)
+    return F.linear(attention(projected, extra, rotation, heads, scale, fused), block.out)
 
 
 def feed_forward(normed: Hidden, block: Block) -> Hidden:
@@ -126,13 +126,3 @@ def rotations(height: int, width: int, size: int, patch: int = 1) -> Rotation:
     row, column = torch.cartesian_prod(row, column).unbind(1)
     angle = torch.cat([row[:, None] * omega, column[:, None] * omega], 1)
     return torch.stack([torch.cat([angle.cos()] * 2, 1), torch.cat([-angle.sin(), angle.sin()], 1)]).float()
-
-
-def rotate(
-    x: Float[Tensor, "batch head token padded"], rotation: Rotation
-) -> Float[Tensor, "batch head token padded"]:
-    """Turn each pair of channels (i, i + half) by its token's angle; padding stays zero."""
-    size = rotation.shape[-1]
-    real = x[..., :size]
-    turned = real * rotation[0] + torch.roll(real, size // 2, -1) * rotation[1]
-    return torch.cat([turned, x[..., size:]], -1)
