@@ -22,7 +22,7 @@ def drawn(items: int, tokens: int, width: int, dtype: torch.dtype, device: str) 
 
 
 def results(parts: list[torch.Tensor], dtype: torch.dtype, fused: bool) -> list[torch.Tensor]:
-    x, branch, modulation = (part.to(dtype).requires_grad_() for part in parts[:3])
+    x, branch, modulation = (part.detach().to(dtype, copy=True).requires_grad_() for part in parts[:3])
     y, normed = join(x, branch, modulation[:, 2], modulation[:, 3], modulation[:, 4], fused)
     ((y * parts[3]).sum() + (normed * parts[4]).sum()).backward()
     gradients = [part.grad for part in (x, branch, modulation)]

@@ -8,6 +8,7 @@ captured graph.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -169,7 +170,8 @@ def draw_symmetry(
     """One of the eight symmetries per item, in proportion to the weights (uniform by default)."""
     if weights is None:
         return integers(len(SYMMETRIES), seed, Purpose.SYMMETRY, step, items)
-    limits = weights.to(torch.float64).cumsum(0)
+    # Added one by one: a GPU's cumsum adds in another order.
+    limits = torch.stack(list(accumulate(weights.to(torch.float64).unbind())))
     drawn = uniform(seed, Purpose.SYMMETRY, step, items) * limits[-1]
     # A product that rounds up to the total would fall off the end, hence the seven inner limits only.
     return (drawn[:, None] >= limits[:-1]).sum(1)

@@ -22,7 +22,8 @@ def low_discrepancy_times(
     One uniform offset is shared, $t_i = 1-(1-\epsilon)\,((u + i/B) \bmod 1)$, so each $t_i$ is uniform while
     the batch as a whole varies little. `index` may be any part of `0 .. batch-1` (a rank's share).
     """
-    position = (offset + index.to(offset.dtype) / batch) % 1.0
+    # Not divided by the batch: a GPU divides by a number another way than a CPU, in the last digit.
+    position = (offset + index.to(offset.dtype) * (1.0 / batch)) % 1.0
     return 1.0 - (1.0 - SMALLEST_TIME) * position
 
 

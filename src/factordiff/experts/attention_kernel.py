@@ -19,6 +19,10 @@ triton: Any = import_module("triton") if find_spec("triton") else None
 tl: Any = import_module("triton.language") if triton else None
 jit: Any = triton.jit if triton else (lambda function: function)
 
+# What was fastest on an H200 for 100 tokens in heads of 40.
+FORWARD: dict[str, int] = {"num_warps": 8, "num_stages": 1}
+BACKWARD: dict[str, int] = {"BLOCK": 32, "num_warps": 8, "num_stages": 1}
+
 
 @jit
 def _load(pointer, stride_row, rows, columns, row_count, column_count):  # type: ignore[no-untyped-def]
@@ -43,17 +47,16 @@ def _angles(cosine, sine, rows, columns, row_count, turning):  # type: ignore[no
 
 
 @jit
-def _turned(pointer, stride_row, cosine, sine, rows, columns, swapped, row_count, column_count, turning):  # type: ignore[no-untyped-def]
+def _turned(plain, cosine, sine, rows, columns, swapped, row_count, turning):  # type: ignore[no-untyped-def]
     """Rows of queries or keys, each channel pair turned by its row's angle."""
-    plain = _load(pointer, stride_row, rows, columns, row_count, column_count)
-    other = _load(pointer, stride_row, rows, swapped, row_count, column_count)
     cos, sin = _angles(cosine, sine, rows, columns, row_count, turning)
-    return (plain.to(tl.float32) * cos + other.to(tl.float32) * sin).to(plain.dtype)
+    exchange = (swapped[:, None] == columns[None, :]).to(plain.dtype)
+    return (plain.to(tl.float32) * cos + tl.dot(plain, exchange) * sin).to(plain.dtype)
 
 
 @jit
 def _turned_back(gradient, like, cosine, sine, rows, columns, swapped, row_count, turning):  # type: ignore[no-untyped-def]
-    """The gradient of what `_turned` read: the transposed rotation."""
+    """The gradient of what `_turned` was given: the transposed rotation."""
     cos, sin = _angles(cosine, sine, rows, columns, row_count, turning)
     exchange = (swapped[:, None] == columns[None, :]).to(like.dtype)
     return gradient * cos + tl.dot((gradient * sin).to(like.dtype), exchange)
@@ -61,20 +64,20 @@ def _turned_back(gradient, like, cosine, sine, rows, columns, swapped, row_count
 
 @jit
 def _forward(  # type: ignore[no-untyped-def]
-    qkv, key_extra, value_extra, cosine, sine, out, log_sum, scale, tokens, extras, heads, size, turning,
+    qkv, key_extra, value_extra, cosine, sine, out, log_sum, scale,
+    tokens: tl.constexpr, extras: tl.constexpr, heads: tl.constexpr, size: tl.constexpr, turning: tl.constexpr,
     TOKENS: tl.constexpr, EXTRAS: tl.constexpr, SIZE: tl.constexpr, ROTARY: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
     stride = 3 * heads * size
     base = qkv + row * tokens * stride + head * size
     n, d = tl.arange(0, TOKENS), tl.arange(0, SIZE)
+    q = _load(base, stride, n, d, tokens, size)
+    k = _load(base + heads * size, stride, n, d, tokens, size)
     if ROTARY:
         swapped = tl.where(d < turning, (d + turning // 2) % turning, d)
-        q = _turned(base, stride, cosine, sine, n, d, swapped, tokens, size, turning)
-        k = _turned(base + heads * size, stride, cosine, sine, n, d, swapped, tokens, size, turning)
-    else:
-        q = _load(base, stride, n, d, tokens, size)
-        k = _load(base + heads * size, stride, n, d, tokens, size)
+        q = _turned(q, cosine, sine, n, d, swapped, tokens, turning)
+        k = _turned(k, cosine, sine, n, d, swapped, tokens, turning)
     v = _load(base + 2 * heads * size, stride, n, d, tokens, size)
     factor = scale * 1.4426950408889634
     s = tl.dot(q, tl.trans(k)) * factor
@@ -103,7 +106,7 @@ def _forward(  # type: ignore[no-untyped-def]
 @jit
 def _backward(  # type: ignore[no-untyped-def]
     qkv, key_extra, value_extra, cosine, sine, out, log_sum, grad_out, grad_qkv, grad_key, grad_value, scale,
-    tokens, extras, heads, size, turning,
+    tokens: tl.constexpr, extras: tl.constexpr, heads: tl.constexpr, size: tl.constexpr, turning: tl.constexpr,
     TOKENS: tl.constexpr, EXTRAS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, ROTARY: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
@@ -113,22 +116,20 @@ def _backward(  # type: ignore[no-untyped-def]
     out_base = row * tokens * heads * size + head * size
     n, d = tl.arange(0, TOKENS), tl.arange(0, SIZE)
     swapped = tl.where(d < turning, (d + turning // 2) % turning, d) if ROTARY else d
+    q = _load(base, stride, n, d, tokens, size)
     if ROTARY:
-        q = _turned(base, stride, cosine, sine, n, d, swapped, tokens, size, turning)
-    else:
-        q = _load(base, stride, n, d, tokens, size)
+        q = _turned(q, cosine, sine, n, d, swapped, tokens, turning)
     do = _load(grad_out + out_base, heads * size, n, d, tokens, size)
     o = _load(out + out_base, heads * size, n, d, tokens, size)
     delta = tl.sum(do.to(tl.float32) * o.to(tl.float32), 1)
     log_total = tl.load(log_sum + (row * heads + head) * tokens + n, mask=n < tokens, other=float("inf"))
     factor = scale * 1.4426950408889634
     dq = tl.zeros((TOKENS, SIZE), dtype=tl.float32)
-    for start in tl.static_range(0, TOKENS, BLOCK):
+    for start in tl.range(0, tokens, BLOCK):
         m = start + tl.arange(0, BLOCK)
+        k = _load(base + heads * size, stride, m, d, tokens, size)
         if ROTARY:
-            k = _turned(base + heads * size, stride, cosine, sine, m, d, swapped, tokens, size, turning)
-        else:
-            k = _load(base + heads * size, stride, m, d, tokens, size)
+            k = _turned(k, cosine, sine, m, d, swapped, tokens, turning)
         v = _load(base + 2 * heads * size, stride, m, d, tokens, size)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * factor - log_total[:, None])
         p = tl.where(m[None, :] < tokens, p, 0.0)
@@ -167,10 +168,6 @@ def _sizes(tokens: int, extras: int, size: int) -> dict[str, int]:
     }
 
 
-def _warps(tokens: int) -> int:
-    return 8 if tokens > 64 else 4
-
-
 def forward(
     qkv: Tensor, keys: Tensor, values: Tensor, rotation: Tensor, heads: int, scale: float
 ) -> tuple[Tensor, Tensor]:
@@ -182,7 +179,7 @@ def forward(
     _forward[(batch * heads,)](
         qkv, keys, values, rotation[0], rotation[1], out, log_sum, scale,
         tokens, extras, heads, size, rotation.shape[-1],
-        **_sizes(tokens, extras, size), ROTARY=rotation.numel() > 0, num_warps=_warps(tokens),
+        **_sizes(tokens, extras, size), ROTARY=rotation.numel() > 0, **FORWARD,
     )  # fmt: skip
     return out, log_sum
 
@@ -202,10 +199,9 @@ def backward(
     batch, tokens, packed = qkv.shape
     size, extras = packed // (3 * heads), keys.shape[2]
     gradients = torch.empty_like(qkv), torch.empty_like(keys), torch.empty_like(values)
-    sizes = _sizes(tokens, extras, size)
     _backward[(batch * heads,)](
         qkv, keys, values, rotation[0], rotation[1], out, log_sum, grad_out, *gradients, scale,
         tokens, extras, heads, size, rotation.shape[-1],
-        **sizes, BLOCK=min(64, sizes["TOKENS"]), ROTARY=rotation.numel() > 0, num_warps=_warps(tokens),
+        **_sizes(tokens, extras, size), ROTARY=rotation.numel() > 0, **BACKWARD,
     )  # fmt: skip
     return gradients
