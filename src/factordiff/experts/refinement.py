@@ -102,7 +102,7 @@ class Network(nn.Module, ABC):
         self.vocabulary = Vocabulary(config.values)
         self.cycles = Cycles(*config.cycles)
         self.dtype = torch.float32
-        self.fused = False  # whether the blocks' junctions run in a kernel of our own, which needs a GPU
+        self.fused = False  # whether attention runs in a kernel of our own, which needs a GPU
         self.vector = nn.Parameter(layout.initial(seed))
         self._frozen: Weights | None = None
         self.parts = Parts(self.read, self.encode_with, self.embed, self.apply_once, self.readout)

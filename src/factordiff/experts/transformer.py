@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.experts.attention import Extra, Rotation, attention
-from factordiff.experts.junction import join
 
 Hidden = Float[Tensor, "batch token channel"]
+Each = Float[Tensor, "batch 1 channel"]
 
 FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
 
@@ -56,24 +56,20 @@ def transformer_blocks(
 
     $h' = h + \alpha_1\,\mathrm{Attn}((1+\gamma_1)\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. The appendix
     writes a bare $\gamma$; zero-initialised, that would start the block dead. `extras` are keys and values that
-    every cell sees beside the cells. Each gated sum and the norm that follows it are one junction, which `fused`
-    computes in a kernel of our own.
+    every cell sees beside the cells. `fused` attends in a kernel of our own.
 
     Paper: Eq. (18)-(20).
     """
-    each = [modulation.unbind(1) for modulation in modulations.unbind(1)]
-    gamma, beta = each[0][0].unsqueeze(1), each[0][1].unsqueeze(1)
-    normed = F.layer_norm(x, (x.shape[-1],)) * (1.0 + gamma) + beta
-    for block, extra, (_, _, alpha_1, gamma_2, beta_2, alpha_2), after in zip(
-        blocks, extras, each, [*each[1:], None], strict=True
-    ):
-        attended = attend(normed, block, extra, heads, scale, rotation, fused)
-        x, normed = join(x, attended, alpha_1, gamma_2, beta_2, fused)
-        fed = feed_forward(normed, block)
-        if after is None:
-            return x + alpha_2.unsqueeze(1) * fed
-        x, normed = join(x, fed, alpha_2, after[0], after[1], fused)
+    for block, extra, modulation in zip(blocks, extras, modulations.unbind(1), strict=True):
+        gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
+        x = x + alpha_1 * attend(modulated(x, gamma_1, beta_1), block, extra, heads, scale, rotation, fused)
+        x = x + alpha_2 * feed_forward(modulated(x, gamma_2, beta_2), block)
     return x
+
+
+def modulated(x: Hidden, gamma: Each, beta: Each) -> Hidden:
+    r"""$(1+\gamma)\,\mathrm{norm}(x)+\beta$, with one $\gamma$ and $\beta$ for all tokens of an item."""
+    return F.layer_norm(x, (x.shape[-1],)) * (1.0 + gamma) + beta
 
 
 def attend(
