@@ -87,7 +87,7 @@ def test_the_block_is_the_appendixs() -> None:
 
 
 def test_padded_heads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = small("trans-ir", width=36, heads=4)  # heads of 9, stored as 16
+    network = small("trans-ir", width=36, heads=4, rotary=False)  # heads of 9, stored as 16
     told, x_t = condition(3), partly_masked(3)
     padded = network.log_probs(x_t, network.encode(told))
     assert network.weights()["blocks.0.qkv"].shape == (3 * 4 * 16, 36)
@@ -99,7 +99,7 @@ def test_padded_heads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_input_is_the_joined_embedding() -> None:
     """The input is W [E(x_t) || E(c)] + PE, here with the product that the tables save."""
-    network = small("trans-ir")
+    network = small("trans-ir", field=False)
     parts, told, x_t = network.named_weights(), condition(2), partly_masked(2)
     weights = network.weights()
     h = network.embed(weights, x_t, network.encode(told))

@@ -58,7 +58,7 @@ class NetworkConfig:
     context: int = 144
     conditioning: str = "latents"
     latents: int = 16
-    field: bool = False
+    field: bool = True
     channels: bool = False
     slots: int = 3
     head: str = "zero"

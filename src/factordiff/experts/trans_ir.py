@@ -29,7 +29,7 @@ class TransIRConfig(NetworkConfig):
     expansion: int = 4
     encoder: int = 64
     positions: str = "sinusoidal"
-    rotary: bool = False
+    rotary: bool = True
     pair_patch: int = 2
 
     def __post_init__(self) -> None:

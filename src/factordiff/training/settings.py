@@ -147,7 +147,7 @@ PRESETS: dict[str, Settings] = {
         dtype="bfloat16",
         patience=30,
     ),
-    "fast": Settings(agreement=0.02, identity_share=0.6),
+    "fast": Settings(agreement=0.02, identity_share=0.9),
     # A smaller expert on eight tasks, for two laptop cores and a few minutes.
     "tiny": Settings(
         preset="tiny",
