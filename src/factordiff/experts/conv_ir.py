@@ -100,6 +100,17 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
     return slots
 
 
+def halved(planes: Planes) -> Planes:
+    """The mean of each 2x2 square; at an odd edge, of the cells that are there.
+
+    The edge is repeated instead of asking for `ceil_mode`, whose compiled gradient is wrong (torch 2.13).
+    """
+    height, width = planes.shape[-2:]
+    if height % 2 or width % 2:
+        planes = F.pad(planes, (0, width % 2, 0, height % 2), mode="replicate")
+    return F.avg_pool2d(planes, 2)
+
+
 def residual_block(
     x: Planes, weights: Weights, name: str, injection: Float[Tensor, "batch channel"], groups: int
 ) -> Planes:
@@ -234,7 +245,7 @@ class ConvIR(Network):
     def apply_once(self, weights: Weights, state: Planes, encoded: ConvEncoded) -> Planes:
         """Down and up the U once: a block above, a block below, and the skip connection between them."""
         above = residual_block(state, weights, "blocks.0", encoded.injection[:, 0], self.config.groups)
-        below = F.conv2d(F.avg_pool2d(above, 2, ceil_mode=True), weights["down"][:, :, None, None])
+        below = F.conv2d(halved(above), weights["down"][:, :, None, None])
         below = residual_block(below, weights, "blocks.1", encoded.injection[:, 1], self.config.groups)
         if encoded.keys is not None and encoded.values is not None:
             below = below + self._read(weights, below, encoded.keys, encoded.values)
