@@ -34,7 +34,7 @@ clean:
 $(VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,tensorboard,web,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,hf,tensorboard,web,dev]"
 	touch $@
 
 # The browser is Debian's: it is installed when it is missing, which needs root.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import re
@@ -54,8 +53,6 @@ def test_the_page_runs(page: str, desk: Path) -> None:
             for line in code.strip().splitlines():
                 run_command(line)
             continue
-        if "transformers" in code and importlib.util.find_spec("transformers") is None:
-            continue  # needs factordiff[hf]; tests/test_examples.py says so when it is absent
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page, "exec"), namespace)
