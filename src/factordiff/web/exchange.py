@@ -64,9 +64,12 @@ class Exchange:
         body = await read_body(scope, receive, self.limits)
         try:
             request = read_request(parse_body(body), self.roster.names(), self.limits)
+            self.worker.check_room()  # to be turned away should not cost as much as to be let in
             prepared = prepare(request, self.roster)
         except FactorDiffError as error:
             raise Refused(422, str(error)) from None
+        except Full as full:
+            raise Refused(503, str(full)) from None
         events: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 

@@ -64,13 +64,17 @@ class Worker:
         self.thread = threading.Thread(target=self._work, name="factordiff-worker", daemon=True)
         self.thread.start()
 
+    def check_room(self) -> None:
+        """Raise `Full` if a job that came now would be refused."""
+        if self.closed:
+            raise Full("the server is stopping")
+        if len(self.waiting) >= self.places:
+            raise Full(f"the server is busy: {len(self.waiting)} requests are waiting; try again soon")
+
     def submit(self, job: Job) -> None:
         """Put a job into the queue, or raise `Full`."""
         with self.changed:
-            if self.closed:
-                raise Full("the server is stopping")
-            if len(self.waiting) >= self.places:
-                raise Full(f"the server is busy: {len(self.waiting)} requests are waiting; try again soon")
+            self.check_room()
             self.waiting.append(job)
             self.changed.notify()
 
