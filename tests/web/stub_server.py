@@ -5,7 +5,6 @@ python -m tests.web.stub_server COST QUEUE PER_CLIENT: prints its port, then one
 
 from __future__ import annotations
 
-import socket
 import sys
 import threading
 
@@ -13,6 +12,7 @@ import torch
 import uvicorn
 
 from factordiff.web.limits import Limits
+from factordiff.web.listening import listen
 from factordiff.web.protection import LOOPBACK
 from factordiff.web.server import build_server
 from tests.web.stubs import copying
@@ -24,7 +24,7 @@ def main(cost: float, queue: int, per_client: int) -> None:
     application = build_server(
         copying(cost), limits, hosts=LOOPBACK, on_fault=lambda fault: print(repr(fault), flush=True)
     )
-    listening = socket.create_server(("127.0.0.1", 0), backlog=512)
+    listening = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(application, log_level="critical", timeout_graceful_shutdown=1))
 
     def end_with_the_input() -> None:

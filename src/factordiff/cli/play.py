@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Annotated
 
 import typer
@@ -45,6 +44,7 @@ def play(
     from factordiff.experts.store import shipped_experts
     from factordiff.training.machines import choose_device
     from factordiff.web.limits import Limits
+    from factordiff.web.listening import listen
     from factordiff.web.protection import LOOPBACK
     from factordiff.web.roster import Roster
     from factordiff.web.server import build_server
@@ -63,7 +63,7 @@ def play(
         hosts=LOOPBACK if private else None,
         on_fault=lambda fault: console.print(f"[red]fault:[/] {fault!r}", highlight=False),
     )
-    listening = _listen(host, port)
+    listening = listen(host, port)
     address = f"http://{'[::1]' if host == '::1' else host}:{listening.getsockname()[1]}/"
     console.print(
         f"playground: [bold]{address}[/]  ({', '.join(roster.names())}; Ctrl-C ends it)", soft_wrap=True
@@ -74,14 +74,3 @@ def play(
         server, log_level="error", timeout_graceful_shutdown=2, server_header=False, ws="none", lifespan="on"
     )
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket, so that a taken port is a sentence."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        raise Unavailable(
-            f"port: cannot listen on {host} port {port} ({error}); choose another with --port"
-        ) from error
