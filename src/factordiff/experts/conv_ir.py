@@ -103,11 +103,13 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
 def halved(planes: Planes) -> Planes:
     """The mean of each 2x2 square; at an odd edge, of the cells that are there.
 
-    The edge is repeated instead of asking for `ceil_mode`, whose compiled gradient is wrong (torch 2.13).
+    The edge is repeated by hand: compiled, the gradients of `ceil_mode` and of `F.pad` are wrong (torch 2.13).
     """
     height, width = planes.shape[-2:]
-    if height % 2 or width % 2:
-        planes = F.pad(planes, (0, width % 2, 0, height % 2), mode="replicate")
+    if height % 2:
+        planes = torch.cat([planes, planes[:, :, -1:]], 2)
+    if width % 2:
+        planes = torch.cat([planes, planes[:, :, :, -1:]], 3)
     return F.avg_pool2d(planes, 2)
 
 
