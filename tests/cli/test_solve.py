@@ -11,14 +11,16 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from factordiff import compose
 from factordiff.arc.task import spell_task
 from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.cli import solve as verb
 from factordiff.cli.app import app
+from factordiff.cli.solve_display import alternative_sentence
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.experts import store
 from factordiff.sampling.trace import Trace
-from tests.solving_experts import task, tiny_experts
+from tests.solving_experts import Rule, plus_one, task, tiny_experts
 
 run = CliRunner().invoke
 BIG = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[0] * 11]}]}
@@ -197,7 +199,6 @@ def test_a_folder_names_a_task_once(experts: str, tmp_path: Path) -> None:
 def test_a_colored_terminal_gets_colors(experts: str, tmp_path: Path) -> None:
     from rich.console import Console
 
-    from factordiff import compose
     from factordiff.cli.solve_display import show
 
     answer = compose(experts.split(",")).solve(task())[0]
@@ -206,6 +207,23 @@ def test_a_colored_terminal_gets_colors(experts: str, tmp_path: Path) -> None:
     html = console.export_html()
     assert "#0074d9" in html  # blue, from the input
     assert "#2f7fd1" in html or "#e8833a" in html  # an expert of the routing map
+
+
+def test_the_terminal_says_what_attempt_2_is(experts: str, tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    both, one = experts, experts.split(",")[0]
+    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", both]).stdout
+    assert re.search(r"input +attempt 1 +decided by +attempt 2", shown)
+    # Everything is routed to the first, which is surer of background than the second is of 4.
+    assert "attempt 2 is what conv-full answers alone; it is 10x10, not 2x4" in shown
+    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one]).stdout
+    assert "attempt 2 is attempt 1: no expert answers otherwise alone" in shown
+    pair = {
+        name: Rule(rule, lambda place: place[0] >= 0)
+        for name, rule in (("copy", lambda query: query), ("know", plus_one))
+    }
+    answer = compose(pair, temperatures={"know": 0.5}).solve(task())[0]
+    assert alternative_sentence(answer) == "attempt 2 is what copy answers alone; 6 of 8 cells differ"
 
 
 @pytest.mark.slow

@@ -41,8 +41,10 @@ def test_the_second_attempt_is_the_first_single_answer_that_differs() -> None:
     assert first_differs.alternative.tolist() == task().tests[0].input.tolist()
     second_differs = compose({"know": know, "copy": copy}, temperatures={"know": 0.5}).solve(task())[0]
     assert second_differs.alternative.tolist() == task().tests[0].input.tolist()
+    assert first_differs.alternative_by == second_differs.alternative_by == "copy"
     agree = compose({"know": know, "also": know}).solve(task())[0]
     assert agree.alternative is agree.grid
+    assert agree.alternative_by is None
 
 
 def test_passes_are_counted_and_the_experts_alone_are_among_them() -> None:

@@ -123,7 +123,19 @@ def show(console: Console, answer: Answer) -> None:
             )
             legend.append(f" {name}: {count} cells   ")
         console.print(legend)
+    console.print(alternative_sentence(answer), style="dim", markup=False)
     console.print(f"{answer.executed_passes} passes, the experts alone included", style="dim")
+
+
+def alternative_sentence(answer: Answer) -> str:
+    """What attempt 2 is, and how far from attempt 1."""
+    if answer.alternative_by is None:
+        return "attempt 2 is attempt 1: no expert answers otherwise alone"
+    said = f"attempt 2 is what {answer.alternative_by} answers alone"
+    if answer.alternative.shape != answer.grid.shape:
+        (height, width), (wanted, across) = answer.alternative.shape, answer.grid.shape
+        return f"{said}; it is {height}x{width}, not {wanted}x{across}"
+    return f"{said}; {int((answer.alternative != answer.grid).sum())} of {answer.grid.size} cells differ"
 
 
 def _cells(grid: np.ndarray, colored: bool) -> Text:

@@ -79,6 +79,11 @@ class Answer:
         return self.grid, self.alternative
 
     @property
+    def alternative_by(self) -> str | None:
+        """The expert whose own answer attempt 2 is; None where each of them alone answers as attempt 1."""
+        return next((one.name for one in self.alone if not np.array_equal(one.grid, self.grid)), None)
+
+    @property
     def right(self) -> bool | None:
         """Whether one of the attempts is right; None where the truth is not known."""
         return None if self.truth is None else grid_right(self.attempts, self.truth)
