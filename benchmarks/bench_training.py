@@ -20,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from factordiff.diffusion.objectives import diffusion_loss, full
-from factordiff.experts import conditioning
+from factordiff.experts import attention
 from factordiff.experts.condition import Condition
 from factordiff.experts.refinement import Network
 from factordiff.experts.store import build
@@ -160,13 +160,13 @@ def measure(
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     flops = flops_per_item(backbone, network_settings) * arguments.batch
     result: dict[str, Any] = {"backbone": backbone, "conditioning": kind, "tflop_per_step": flops / 1e12}
-    padded, conditioning.padded_head = conditioning.padded_head, lambda size: size
+    padded, attention.padded_head = attention.padded_head, lambda size: size
     network = build(backbone, network_settings).to(device)
     batch = Step(network, data, Settings(batch=arguments.batch), dtype, dtype)._draw(
         torch.zeros((), dtype=torch.int64, device=device)
     )
     result["eager autocast ms"] = median_ms(eager_autocast(network, batch, device), device, arguments.steps)
-    conditioning.padded_head = padded
+    attention.padded_head = padded
     for variant in arguments.variants:
         compile_, *parts = variant.split("+")
         graph = "graph" in parts

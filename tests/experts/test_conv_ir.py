@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import one_hot
-from factordiff.experts.conv_ir import residual_block
+from factordiff.experts.conv_ir import halved, residual_block
 from factordiff.experts.store import build
 from tests.experts.networks import SMALL, condition, partly_masked, small
 
@@ -16,7 +16,7 @@ from tests.experts.networks import SMALL, condition, partly_masked, small
 @pytest.mark.parametrize("kind", ["latents", "paper"])
 @pytest.mark.parametrize("field", [False, True])
 def test_about_a_million_parameters(kind: str, field: bool) -> None:
-    network = build("conv-ir", {"conditioning": kind, "field": field, "channels": field})
+    network = build("conv-ir", {"conditioning": kind, "field": field})
     assert 900_000 <= network.layout.count <= 1_100_000
     assert (network.config.width, network.config.groups, network.config.context) == (128, 8, 256)
 
@@ -89,3 +89,14 @@ def test_it_starts_uniform_and_still_learns(kind: str) -> None:
 def test_impossible_settings_are_refused(fields: dict[str, object], name: str) -> None:
     with pytest.raises(InvalidInput, match=name):
         build("conv-ir", fields)
+
+
+@pytest.mark.parametrize(("height", "width"), [(4, 6), (3, 6), (4, 5), (3, 5), (1, 1)])
+def test_halving_averages_the_cells_that_are_there(height: int, width: int) -> None:
+    planes = torch.arange(2.0 * 3 * height * width).view(2, 3, height, width)
+    found = halved(planes)
+    assert found.shape == (2, 3, (height + 1) // 2, (width + 1) // 2)
+    for i in range(found.shape[2]):
+        for j in range(found.shape[3]):
+            square = planes[:, :, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
+            assert torch.allclose(found[:, :, i, j], square.mean((-2, -1)))

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from factordiff.errors import InvalidInput
-from factordiff.experts import conditioning
+from factordiff.experts import attention, conditioning
 from factordiff.experts.attention import rotate
 from factordiff.experts.store import build
 from factordiff.experts.trans_ir import TransIR
@@ -30,7 +30,6 @@ def test_about_a_million_parameters(kind: str, positions: str, patch: int, field
             "positions": positions,
             "pair_patch": patch,
             "field": field,
-            "channels": field,
         },
     )
     assert 900_000 <= network.layout.count <= 1_100_000
@@ -91,7 +90,7 @@ def test_padded_heads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     told, x_t = condition(3), partly_masked(3)
     padded = network.log_probs(x_t, network.encode(told))
     assert network.weights()["blocks.0.qkv"].shape == (3 * 4 * 16, 36)
-    monkeypatch.setattr(conditioning, "padded_head", lambda size: size)
+    monkeypatch.setattr(attention, "padded_head", lambda size: size)
     assert network.weights()["blocks.0.qkv"].shape == (3 * 36, 36)
     plain = network.log_probs(x_t, network.encode(told))
     assert torch.allclose(padded.exp(), plain.exp(), atol=1e-5)

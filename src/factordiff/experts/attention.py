@@ -44,6 +44,17 @@ def rotate(
     return torch.cat([turned, x[..., size:]], -1)
 
 
+def pad_heads(weight: Tensor, dim: int, to: int) -> Tensor:
+    """Zero rows up to a head size that attention kernels like; they change nothing."""
+    missing = to - weight.shape[dim]
+    return F.pad(weight, (0, 0) * (weight.ndim - 1 - dim % weight.ndim) + (0, missing)) if missing else weight
+
+
+def padded_head(size: int) -> int:
+    """The head size stored for attention: the next multiple of 8."""
+    return -(-size // 8) * 8
+
+
 @torch.library.custom_op(
     "factordiff::attend",
     mutates_args=(),

@@ -12,8 +12,11 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning as cond
+from factordiff.experts.config import NetworkConfig
+from factordiff.experts.latents import latent_slots, prepare_latents
 from factordiff.experts.parameters import Layout, Slot, Weights, convolution, linear
-from factordiff.experts.refinement import Network, NetworkConfig
+from factordiff.experts.refinement import Network
+from factordiff.experts.told import tell
 from factordiff.types import CellLogProbs, Tokens
 
 BLOCKS = 2  # one at full resolution, one below it
@@ -41,6 +44,17 @@ class ConvIRConfig(NetworkConfig):
             raise InvalidInput(
                 f"pair_width: expected a multiple of heads={self.heads}, got {self.pair_width}"
             )
+
+    @property
+    def pair_layout(self) -> tuple[int, int]:
+        """Half the canvas, rounded up."""
+        height, width = ((side + 1) // 2 for side in self.layout)
+        return height, width
+
+    @property
+    def pair_head(self) -> int:
+        """Of the demonstrations' own width."""
+        return self.pair_width // self.heads
 
 
 class ConvEncoded(NamedTuple):
@@ -83,7 +97,7 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         return slots | cond.paper_slots(v, config.encoder, config.context)
     p = config.pair_width
     slots |= cond.grid_encoder_slots("query", v, config.encoder, config.context)
-    slots |= cond.latent_slots(config.latents, p, config.heads, config.context)
+    slots |= latent_slots(config.latents, p, config.heads, config.context)
     slots |= {
         "pair.first": Slot((p, 2 * v, 3, 3), std=0.5),
         "pair.second": convolution(p, p),
@@ -92,7 +106,6 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         "pair.up": linear(2 * p, p),
         "pair.down": linear(p, 2 * p),
         **({"latents.field": linear(c, p)} if config.field else {}),
-        **({"embed.shown": Slot((config.slots * 2 * v, c), std=0.5)} if config.channels else {}),
         "cross.query": linear(c, c),
         "cross.keys_values": Slot((2, c, p), p**-0.5, matrices=(2, c, p)),
         "cross.out": linear(c, c, zero=True),
@@ -100,7 +113,7 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
     return slots
 
 
-def halved(planes: Planes) -> Planes:
+def halved(planes: Planes) -> Float[Tensor, "batch channel half_height half_width"]:
     """The mean of each 2x2 square; at an odd edge, of the cells that are there.
 
     The edge is repeated by hand: compiled, the gradients of `ceil_mode` and of `F.pad` are wrong (torch 2.13).
@@ -145,8 +158,7 @@ class ConvIR(Network):
     def __init__(self, config: ConvIRConfig | None = None, seed: int = 0) -> None:
         config = config or ConvIRConfig()
         super().__init__(config, Layout(_slots(config)), seed)
-        height, width = ((side + 1) // 2 for side in config.layout)
-        table = cond.sinusoidal_positions(height, width, config.pair_width)
+        table = cond.sinusoidal_positions(*config.pair_layout, config.pair_width)
         self.register_buffer("_pair_positions", table, persistent=False)
 
     def prepare(self, weights: Weights) -> Weights:
@@ -157,19 +169,8 @@ class ConvIR(Network):
         }
         ready["positions"] = self._pair_positions.to(weights["down"].dtype)
         if self.config.conditioning == "latents":
-            ready |= cond.prepare_latents(weights, self.config.pair_width // self.config.heads)
+            ready |= prepare_latents(weights, self.config.pair_head)
         return ready
-
-    def read(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tensor:
-        """Each demonstration on its own: latents, or the paper's pair encoding."""
-        config = self.config
-        if config.conditioning == "paper":
-            return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
-        tokens = self._pair_tokens(weights, inputs, outputs)
-        read = cond.read_latents(weights, tokens, config.pair_width // config.heads)
-        if config.field:
-            read = cond.with_field(read, tokens)
-        return read.unflatten(0, tuple(inputs.shape[:2]))
 
     def encode_with(
         self,
@@ -181,35 +182,18 @@ class ConvIR(Network):
         read: Float[Tensor, "item frame ..."],
     ) -> ConvEncoded:
         """Embed the query and compute every block's injection from what the demonstrations said."""
-        config = self.config
-        dtype = weights["positions"].dtype
-        channels = cond.one_hot(query, config.values, dtype)
-        context = cond.encode_query(weights, query, config.values, config.layout)
+        told = tell(self.config, weights, query, inputs, outputs, present, read)
+        planes = cond.as_planes(told.channels, self.config.layout)
+        cells = F.conv2d(planes, weights["embed.query"], padding=1) + weights["embed.bias"]
+        if told.field is not None:
+            cells = cells + told.field.permute(0, 3, 1, 2)
         keys = values = None
-        if config.conditioning == "paper":
-            shown = cond.demonstration_channels(inputs, outputs, present, config.slots, config.values, dtype)
-            channels = torch.cat([channels, shown], -1)
-            context = context + cond.mean_over_frames(read, present)
-        else:
-            latents = cond.average_latents(read[:, :, : config.latents], present)
-            context = context + cond.latent_context(weights, latents)
+        if told.latents is not None:
             keys, values = (
-                split_heads(F.linear(latents, projection), config.heads).contiguous()
+                split_heads(F.linear(told.latents, projection), self.config.heads).contiguous()
                 for projection in weights["cross.keys_values"].unbind(0)
             )
-        planes = cond.as_planes(channels, config.layout)
-        cells = F.conv2d(planes, weights["embed.query"], padding=1) + weights["embed.bias"]
-        if config.conditioning == "latents" and config.channels:
-            frames = cond.in_canonical_order(inputs, outputs, present)
-            shown = cond.demonstration_channels(*frames, config.slots, config.values, dtype)
-            cells = cells + cond.as_planes(shown @ weights["embed.shown"], config.layout)
-        if config.conditioning == "latents" and config.field:
-            coarse = (config.layout[0] + 1) // 2, (config.layout[1] + 1) // 2
-            field = cond.average_field(
-                read, present, config.latents, weights["latents.field"], coarse, config.layout
-            )
-            cells = cells + field.permute(0, 3, 1, 2)
-        driver = F.silu(context)
+        driver = F.silu(told.context)
         injection = torch.stack(
             [
                 F.linear(driver, weights[f"blocks.{block}.inject"], weights[f"blocks.{block}.inject_bias"])
@@ -219,7 +203,7 @@ class ConvIR(Network):
         )
         return ConvEncoded(cells, injection, keys, values)
 
-    def _pair_tokens(
+    def pair_tokens(
         self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames
     ) -> Float[Tensor, "pair token channel"]:
         """Each pair at half resolution: convolutions, then one attention layer that compares distant places."""

@@ -7,10 +7,8 @@ the logits are read from $z_H$. Paper: section "Denoising Architecture".
 from __future__ import annotations
 
 import copy
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +18,10 @@ from torch import Tensor, nn
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
-from factordiff.experts.conditioning import latent_context
+from factordiff.experts.conditioning import encode_pairs
+from factordiff.experts.config import NetworkConfig
 from factordiff.experts.expert import substitute
+from factordiff.experts.latents import latent_context, read_latents, with_field
 from factordiff.experts.parameters import Layout, Weights
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
@@ -46,45 +46,6 @@ def refine(f: Callable[[State], State], h: State, z_high: Tensor, z_low: Tensor,
             z_low = f(z_low + z_high + h)
         z_high = f(z_high + z_low)
     return z_high
-
-
-@dataclass(frozen=True)
-class NetworkConfig:
-    """What determines a network's function, apart from its weights."""
-
-    values: int = 10
-    layout: tuple[int, int] = (10, 10)
-    width: int = 144
-    context: int = 144
-    conditioning: str = "latents"
-    latents: int = 16
-    field: bool = True
-    channels: bool = False
-    slots: int = 3
-    head: str = "zero"
-    cycles: tuple[int, int] = (2, 2)
-
-    def __post_init__(self) -> None:
-        for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
-            if getattr(self, name) not in known:
-                raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
-        for name in ("values", "width", "context", "latents", "slots"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
-        for name in ("layout", "cycles"):
-            pair = getattr(self, name)
-            if len(pair) != 2 or min(pair) < 1:
-                raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
-
-    @property
-    def shows_channels(self) -> bool:
-        """Whether the demonstrations lie beside the query as channels."""
-        return self.channels or self.conditioning == "paper"
-
-    @property
-    def cells(self) -> int:
-        """How many cells the canvas has."""
-        return self.layout[0] * self.layout[1]
 
 
 class Network(nn.Module, ABC):
@@ -112,13 +73,29 @@ class Network(nn.Module, ABC):
         """The weights in the form a pass wants them; runs once per step."""
 
     @abstractmethod
+    def pair_tokens(
+        self,
+        weights: Weights,
+        inputs: Int[Tensor, "item frame cell"],
+        outputs: Int[Tensor, "item frame cell"],
+    ) -> Float[Tensor, "pair token channel"]:
+        """The tokens of each demonstration, on its own."""
+
     def read(
         self,
         weights: Weights,
         inputs: Int[Tensor, "item frame cell"],
         outputs: Int[Tensor, "item frame cell"],
     ) -> Float[Tensor, "item frame ..."]:
-        """What each demonstration says, on its own."""
+        """What each demonstration says: latents, or the paper's pair encoding."""
+        config = self.config
+        if config.conditioning == "paper":
+            return encode_pairs(weights, inputs, outputs, config.values, config.layout)
+        tokens = self.pair_tokens(weights, inputs, outputs)
+        read = read_latents(weights, tokens, config.pair_head)
+        if config.field:
+            read = with_field(read, tokens)
+        return read.unflatten(0, tuple(inputs.shape[:2]))
 
     @abstractmethod
     def encode_with(
@@ -226,11 +203,3 @@ class Parts(NamedTuple):
     embed: Callable[..., State]
     apply_once: Callable[..., State]
     readout: Callable[..., CellLogProbs]
-
-
-def config_as_json(config: NetworkConfig) -> dict[str, Any]:
-    """The configuration as plain JSON values."""
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in dataclasses.asdict(config).items()
-    }

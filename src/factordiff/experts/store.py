@@ -14,8 +14,9 @@ import torch
 from safetensors import SafetensorError
 
 from factordiff.errors import CheckpointError, MissingDependency, Unavailable
+from factordiff.experts.config import NetworkConfig
 from factordiff.experts.conv_ir import ConvIR, ConvIRConfig
-from factordiff.experts.refinement import Network, NetworkConfig, config_as_json
+from factordiff.experts.refinement import Network
 from factordiff.experts.trans_ir import TransIR, TransIRConfig
 
 CONFIG, MODEL = "config.json", "model.safetensors"
@@ -84,7 +85,7 @@ def save_expert(network: Network, folder: str | Path, about: dict[str, Any] | No
     config = {
         "model_type": "factordiff",
         "backbone": names[type(network)],
-        "network": config_as_json(network.config),
+        "network": network.config.as_json(),
         "parameters": network.layout.count,
         "about": about or {},
     }

@@ -11,9 +11,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
+from factordiff.experts.config import NetworkConfig
+from factordiff.experts.latents import latent_slots, prepare_latents
 from factordiff.experts.parameters import Layout, Slot, Weights, linear
-from factordiff.experts.refinement import Network, NetworkConfig
+from factordiff.experts.refinement import Network
+from factordiff.experts.told import tell
 from factordiff.experts.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
 from factordiff.types import CellLogProbs, Tokens
 
@@ -50,6 +54,17 @@ class TransIRConfig(NetworkConfig):
         """The canvas, enlarged to whole patches."""
         height, width = (-(-side // self.pair_patch) * self.pair_patch for side in self.layout)
         return height, width
+
+    @property
+    def pair_layout(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        height, width = (side // self.pair_patch for side in self.padded_layout)
+        return height, width
+
+    @property
+    def pair_head(self) -> int:
+        """The same as a cell's."""
+        return self.head_size
 
     @property
     def head_size(self) -> int:
@@ -89,13 +104,12 @@ def _slots(config: TransIRConfig) -> dict[str, Slot]:
     if config.positions == "learned":
         slots["positions.row"] = Slot((LONGEST_SIDE, d), std=0.5)
         slots["positions.column"] = Slot((LONGEST_SIDE, d), std=0.5)
-    if config.shows_channels:
-        slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
     if config.conditioning == "paper":
+        slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
         slots |= cond.paper_slots(config.values, config.encoder, config.context)
     else:
         slots |= cond.grid_encoder_slots("query", config.values, config.encoder, config.context)
-        slots |= cond.latent_slots(config.latents, d, heads, config.context)
+        slots |= latent_slots(config.latents, d, heads, config.context)
         if config.field:
             slots["latents.field"] = linear(d, d)
         slots["embed.pair"] = Slot((config.pair_patch**2 * 2 * config.values, d), std=0.5)
@@ -134,22 +148,24 @@ class TransIR(Network):
     def prepare(self, weights: Weights) -> Weights:
         """Pad the heads, join the embeddings into one table, place the positions."""
         config = self.config
-        to = cond.padded_head(config.head_size)
+        to = attention.padded_head(config.head_size)
         join = weights["embed.join"]
         ready = dict(weights)
         for block in range(config.blocks):
-            ready[f"blocks.{block}.qkv"] = cond.pad_heads(weights[f"blocks.{block}.qkv"], -2, to).flatten(
-                0, 2
-            )
-            ready[f"blocks.{block}.out"] = cond.pad_heads(weights[f"blocks.{block}.out"], -1, to).flatten(1)
+            ready[f"blocks.{block}.qkv"] = attention.pad_heads(
+                weights[f"blocks.{block}.qkv"], -2, to
+            ).flatten(0, 2)
+            ready[f"blocks.{block}.out"] = attention.pad_heads(
+                weights[f"blocks.{block}.out"], -1, to
+            ).flatten(1)
         # W [E(x_t) || E(c)] is a sum of two tables: no product over all cells is needed.
         ready["table.x_t"] = weights["embed.x_t"] @ join[0].T
         ready["table.query"] = weights["embed.query"] @ join[1].T
         ready["positions"], ready["patch_positions"] = self._place(weights, join.dtype)
-        if config.shows_channels:
+        if config.conditioning == "paper":
             ready["table.query"] = torch.cat([ready["table.query"], weights["embed.demonstrations"]])
         if config.conditioning == "latents":
-            ready |= cond.prepare_latents(weights, config.head_size)
+            ready |= prepare_latents(weights, config.head_size)
             ready |= self._pair_blocks(ready)
         if config.rotary:
             ready["rotation"] = self._rotation.to(join.dtype)
@@ -172,17 +188,6 @@ class TransIR(Network):
         table = weights["positions.row"][:tall, None] + weights["positions.column"][None, :wide]
         return table[:height, :width].flatten(0, 1), self._coarse(table.flatten(0, 1))
 
-    def read(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Tensor:
-        """Each demonstration on its own: latents, or the paper's pair encoding."""
-        config = self.config
-        if config.conditioning == "paper":
-            return cond.encode_pairs(weights, inputs, outputs, config.values, config.layout)
-        tokens = self._pair_tokens(weights, inputs, outputs)
-        read = cond.read_latents(weights, tokens, config.head_size)
-        if config.field:
-            read = cond.with_field(read, tokens)
-        return read.unflatten(0, tuple(inputs.shape[:2]))
-
     def encode_with(
         self,
         weights: Weights,
@@ -193,43 +198,25 @@ class TransIR(Network):
         read: Float[Tensor, "item frame ..."],
     ) -> TransEncoded:
         """Embed the query and compute every block's modulation from what the demonstrations said."""
-        config = self.config
-        dtype = weights["positions"].dtype
-        channels = cond.one_hot(query, config.values, dtype)
-        context = cond.encode_query(weights, query, config.values, config.layout)
+        told = tell(self.config, weights, query, inputs, outputs, present, read)
+        cells = told.channels @ weights["table.query"] + weights["positions"]
+        if told.field is not None:
+            cells = cells + told.field.flatten(1, 2)
         keys = values = None
-        if config.shows_channels:
-            frames = inputs, outputs, present
-            if config.conditioning == "latents":
-                frames = cond.in_canonical_order(*frames)
-            shown = cond.demonstration_channels(*frames, config.slots, config.values, dtype)
-            channels = torch.cat([channels, shown], -1)
-        if config.conditioning == "paper":
-            context = context + cond.mean_over_frames(read, present)
-        else:
-            latents = cond.average_latents(read[:, :, : config.latents], present)
-            context = context + cond.latent_context(weights, latents)
-            keys, values = self._latent_keys_values(weights, latents)
-        cells = channels @ weights["table.query"] + weights["positions"]
-        if config.conditioning == "latents" and config.field:
-            tall, wide = config.padded_layout
-            coarse = tall // config.pair_patch, wide // config.pair_patch
-            field = cond.average_field(
-                read, present, config.latents, weights["latents.field"], coarse, config.layout
-            )
-            cells = cells + field.flatten(1, 2)
-        driver = F.silu(context)
+        if told.latents is not None:
+            keys, values = self._latent_keys_values(weights, told.latents)
+        driver = F.silu(told.context)
         modulation = torch.stack(
             [
                 F.linear(driver, weights[f"blocks.{block}.modulation"].flatten(0, 1)).unflatten(-1, (6, -1))
                 + weights[f"blocks.{block}.modulation_bias"]
-                for block in range(config.blocks)
+                for block in range(self.config.blocks)
             ],
             1,
         )
         return TransEncoded(cells, modulation, keys, values)
 
-    def _pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
+    def pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
         """Each pair's cells (or patches of cells), run once through the same blocks."""
         config = self.config
         (height, width), (tall, wide), patch = config.layout, config.padded_layout, config.pair_patch

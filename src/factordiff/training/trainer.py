@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from factordiff.errors import CheckpointError
-from factordiff.experts.refinement import config_as_json
 from factordiff.experts.store import build, load_weights, save_expert
 from factordiff.training import checkpoint
 from factordiff.training.computation import as_dtype, decided
@@ -113,7 +112,7 @@ class Trainer:
     def _identity(self) -> dict[str, Any]:
         """What a checkpoint and the run that continues it must have in common."""
         settings = {key: value for key, value in self.settings.as_json().items() if key not in MAY_CHANGE}
-        network = config_as_json(self.step.network.config)
+        network = self.step.network.config.as_json()
         return {**settings, "network": network, "data": self.source.digest}
 
     def _tell(self, event: Event) -> None:

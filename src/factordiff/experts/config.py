@@ -1,0 +1,59 @@
+"""What determines a network's function, apart from its weights."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from factordiff.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What both backbones have in common; each adds its own."""
+
+    values: int = 10
+    layout: tuple[int, int] = (10, 10)
+    width: int = 144
+    context: int = 144
+    conditioning: str = "latents"
+    latents: int = 16
+    field: bool = True
+    slots: int = 3
+    head: str = "zero"
+    cycles: tuple[int, int] = (2, 2)
+
+    def __post_init__(self) -> None:
+        for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
+            if getattr(self, name) not in known:
+                raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
+        for name in ("values", "width", "context", "latents", "slots"):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
+        for name in ("layout", "cycles"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or min(pair) < 1:
+                raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
+
+    @property
+    def cells(self) -> int:
+        """How many cells the canvas has."""
+        return self.layout[0] * self.layout[1]
+
+    @property
+    def pair_head(self) -> int:
+        """Channels of a head in the attention that reads a demonstration's tokens."""
+        raise NotImplementedError
+
+    @property
+    def pair_layout(self) -> tuple[int, int]:
+        """Rows and columns of a demonstration's tokens."""
+        raise NotImplementedError
+
+    def as_json(self) -> dict[str, Any]:
+        """The configuration as plain JSON values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(self).items()
+        }
