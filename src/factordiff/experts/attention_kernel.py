@@ -25,6 +25,12 @@ BACKWARD: dict[str, int] = {"BLOCK": 32, "num_warps": 4, "num_stages": 1}
 
 
 @jit
+def _product(one, two):  # type: ignore[no-untyped-def]
+    """A matrix product summed in float32; float32 factors are not rounded to TF32."""
+    return tl.dot(one, two, input_precision="ieee")
+
+
+@jit
 def _load(pointer, stride_row, rows, columns, row_count, column_count):  # type: ignore[no-untyped-def]
     mask = (rows[:, None] < row_count) & (columns[None, :] < column_count)
     return tl.load(pointer + rows[:, None] * stride_row + columns[None, :], mask=mask, other=0.0)
@@ -51,7 +57,7 @@ def _turned(plain, cosine, sine, rows, columns, swapped, row_count, turning):  #
     """Rows of queries or keys, each channel pair turned by its row's angle."""
     cos, sin = _angles(cosine, sine, rows, columns, row_count, turning)
     exchange = (swapped[:, None] == columns[None, :]).to(plain.dtype)
-    return (plain.to(tl.float32) * cos + tl.dot(plain, exchange) * sin).to(plain.dtype)
+    return (plain.to(tl.float32) * cos + _product(plain, exchange) * sin).to(plain.dtype)
 
 
 @jit
@@ -59,7 +65,7 @@ def _turned_back(gradient, like, cosine, sine, rows, columns, swapped, row_count
     """The gradient of what `_turned` was given: the transposed rotation."""
     cos, sin = _angles(cosine, sine, rows, columns, row_count, turning)
     exchange = (swapped[:, None] == columns[None, :]).to(like.dtype)
-    return gradient * cos + tl.dot((gradient * sin).to(like.dtype), exchange)
+    return gradient * cos + _product((gradient * sin).to(like.dtype), exchange)
 
 
 @jit
@@ -80,7 +86,7 @@ def _forward(  # type: ignore[no-untyped-def]
         k = _turned(k, cosine, sine, n, d, swapped, tokens, turning)
     v = _load(base + 2 * heads * size, stride, n, d, tokens, size)
     factor = scale * 1.4426950408889634
-    s = tl.dot(q, tl.trans(k)) * factor
+    s = _product(q, tl.trans(k)) * factor
     s = tl.where(n[None, :] < tokens, s, -float("inf"))
     top = tl.max(s, 1)
     if EXTRAS > 0:
@@ -88,16 +94,16 @@ def _forward(  # type: ignore[no-untyped-def]
         extra_base = (row * heads + head) * extras * size
         ke = _load(key_extra + extra_base, size, e, d, extras, size)
         ve = _load(value_extra + extra_base, size, e, d, extras, size)
-        se = tl.dot(q, tl.trans(ke)) * factor
+        se = _product(q, tl.trans(ke)) * factor
         se = tl.where(e[None, :] < extras, se, -float("inf"))
         top = tl.maximum(top, tl.max(se, 1))
     p = tl.exp2(s - top[:, None])
     total = tl.sum(p, 1)
-    o = tl.dot(p.to(v.dtype), v)
+    o = _product(p.to(v.dtype), v)
     if EXTRAS > 0:
         pe = tl.exp2(se - top[:, None])
         total += tl.sum(pe, 1)
-        o += tl.dot(pe.to(ve.dtype), ve)
+        o += _product(pe.to(ve.dtype), ve)
     o = o / total[:, None]
     _store(out + row * tokens * heads * size + head * size, o, heads * size, n, d, tokens, size)
     tl.store(log_sum + (row * heads + head) * tokens + n, top + tl.log2(total), mask=n < tokens)
@@ -131,13 +137,13 @@ def _backward(  # type: ignore[no-untyped-def]
         if ROTARY:
             k = _turned(k, cosine, sine, m, d, swapped, tokens, turning)
         v = _load(base + 2 * heads * size, stride, m, d, tokens, size)
-        p = tl.exp2(tl.dot(q, tl.trans(k)) * factor - log_total[:, None])
+        p = tl.exp2(_product(q, tl.trans(k)) * factor - log_total[:, None])
         p = tl.where(m[None, :] < tokens, p, 0.0)
-        dp = tl.dot(do, tl.trans(v))
+        dp = _product(do, tl.trans(v))
         ds = (p * (dp - delta[:, None]) * scale).to(k.dtype)
-        dq += tl.dot(ds, k)
-        dv = tl.dot(tl.trans(p.to(do.dtype)), do)
-        dk = tl.dot(tl.trans(ds), q)
+        dq += _product(ds, k)
+        dv = _product(tl.trans(p.to(do.dtype)), do)
+        dk = _product(tl.trans(ds), q)
         if ROTARY:
             dk = _turned_back(dk, k, cosine, sine, m, d, swapped, tokens, turning)
         _store(grad_base + heads * size, dk, stride, m, d, tokens, size)
@@ -147,13 +153,13 @@ def _backward(  # type: ignore[no-untyped-def]
         extra_base = (row * heads + head) * extras * size
         ke = _load(key_extra + extra_base, size, e, d, extras, size)
         ve = _load(value_extra + extra_base, size, e, d, extras, size)
-        pe = tl.exp2(tl.dot(q, tl.trans(ke)) * factor - log_total[:, None])
+        pe = tl.exp2(_product(q, tl.trans(ke)) * factor - log_total[:, None])
         pe = tl.where(e[None, :] < extras, pe, 0.0)
-        dpe = tl.dot(do, tl.trans(ve))
+        dpe = _product(do, tl.trans(ve))
         dse = (pe * (dpe - delta[:, None]) * scale).to(ke.dtype)
-        dq += tl.dot(dse, ke)
-        _store(grad_value + extra_base, tl.dot(tl.trans(pe.to(do.dtype)), do), size, e, d, extras, size)
-        _store(grad_key + extra_base, tl.dot(tl.trans(dse), q), size, e, d, extras, size)
+        dq += _product(dse, ke)
+        _store(grad_value + extra_base, _product(tl.trans(pe.to(do.dtype)), do), size, e, d, extras, size)
+        _store(grad_key + extra_base, _product(tl.trans(dse), q), size, e, d, extras, size)
     if ROTARY:
         dq = _turned_back(dq, q, cosine, sine, n, d, swapped, tokens, turning)
     _store(grad_base, dq, stride, n, d, tokens, size)
