@@ -16,8 +16,8 @@ VALID = {
     "version": 1, "task": task(), "test": 0, "experts": ["even", "odd"], "method": "routing",
     "temperatures": {"even": 0.5}, "factors": "row", "reveal": {"rule": "confidence", "steps": 2},
     "particles": 2, "softness": 0.1, "seed": 3,
-    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "stream": False, "detail": False,
-    "deadline": 5.0,
+    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "alternative": True,
+    "stream": False, "detail": False, "deadline": 5.0,
 }  # fmt: skip
 ODD = [
     None, True, False, 0, -1, 1, 3.5, 1e308, -1e308, 2**63, 10**200, "", "x", "routing", "\u0000", "\ud800", "é" * 50,

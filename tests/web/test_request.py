@@ -74,6 +74,7 @@ WRONG = [
     ({"given": [[None] * 11]}, "given, row 0: expected at most 10"),
     ({"given": {}}, "given: expected at most 10 rows"),
     ({"stream": 1}, "stream: expected true or false, got 1"),
+    ({"alternative": "yes"}, "alternative: expected true or false, got 'yes'"),
     ({"deadline": 1e9}, "deadline: expected a number from 0.01 to 60"),
     ({"version": 2}, "version: this server speaks version 1, got 2"),
     ({"colour": 1}, "body: unknown key 'colour'"),

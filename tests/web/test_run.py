@@ -14,7 +14,7 @@ from factordiff.web.request import read_request
 from factordiff.web.roster import Roster
 from factordiff.web.run import perform, prepare, rule_of
 from tests.experts.networks import small
-from tests.web.stubs import task
+from tests.web.stubs import copying, task
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,7 @@ def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed:
     body = {
         "task": two_tests, "test": 1, "experts": names, "method": method, "seed": seed, "particles": 3,
         "factors": "row", "reveal": {"rule": "confidence", "steps": 3}, "given": [[None, 8]],
+        "alternative": True,
     }  # fmt: skip
     request = read_request(body, roster.names(), Limits())
     events: list[dict] = []
@@ -48,6 +49,50 @@ def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed:
     solved = solve_task(team, parse_task(two_tests, "yours", "body"), seed=seed, given={(0, 1): 8})[1]
     assert events[-1]["canvas"] == solved.canvas.tolist()
     assert events[-1]["grid"] == solved.grid.tolist()
+    second = events[-1]["alternative"]
+    assert (second and second["by"]) == solved.alternative_by
+    if second:
+        assert second["grid"] == solved.alternative.tolist()
+    assert (method == "single") == (second is None)  # here the two never agree
+
+
+def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:
+    copyists = copying()
+
+    def answered(**changes: object) -> dict:
+        events: list[dict] = []
+        request = read_request({"task": task(), **changes}, copyists.names(), Limits())
+        perform(prepare(request, copyists), events.append, lambda: None)
+        return events[-1]
+
+    def passes() -> int:
+        return sum(copyists[name].expert.passes for name in copyists.names())
+
+    assert answered()["alternative"] is None
+    before = passes()
+    once = answered()["passes"]
+    cost = passes() - before
+    assert answered(alternative=True)["alternative"] is None  # both copy, alone and together
+    assert passes() - before > 2 * cost
+    assert answered(alternative=True)["passes"] == once
+
+
+def test_an_attempt_2_that_is_right_is_said_to_be(roster: Roster) -> None:
+    body = {"task": task(), "experts": roster.names(), "reveal": {"rule": "confidence", "steps": 3}}
+
+    def second(body: dict) -> dict:
+        events: list[dict] = []
+        request = read_request({**body, "alternative": True}, roster.names(), Limits())
+        perform(prepare(request, roster), events.append, lambda: None)
+        return events[-1]
+
+    told = second(body)
+    assert told["alternative"]["right"] is False
+    truth = {**task(), "test": [{**task()["test"][0], "output": told["alternative"]["grid"]}]}
+    again = second({**body, "task": truth})
+    assert (again["right"], again["alternative"]["right"]) == (False, True)
+    unknown = second({**body, "task": {**task(), "test": [{"input": task()["test"][0]["input"]}]}})
+    assert unknown["alternative"]["right"] is None
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path) -> None:

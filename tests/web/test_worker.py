@@ -71,6 +71,25 @@ def test_a_job_stops_before_its_next_pass() -> None:
     worker.close()
 
 
+def test_a_job_stops_between_the_passes_of_attempt_2() -> None:
+    gate, other = Gate(), Gate()
+    worker = Worker(1)
+    roster = Roster([Entry("gate", gate), Entry("other", other)])
+    job, events = job_for(roster, reveal={"rule": "confidence", "steps": 1}, alternative=True)
+    worker.submit(job)
+    for one in (gate, other):  # the one pass of the composition
+        assert one.arrived.acquire(timeout=10)
+        one.open.release()
+    assert gate.arrived.acquire(timeout=10)  # the first expert alone
+    worker.cancel(job)
+    gate.open.release(1000)
+    other.open.release(1000)
+    until(lambda: worker.running is None)
+    assert (gate.passes, other.passes) == (2, 1)
+    assert not any(event and event["event"] == "answer" for event in events)
+    worker.close()
+
+
 def test_a_deadline_ends_a_run_with_a_sentence() -> None:
     worker = Worker(1)
     job, events = job_for(copying(cost=0.05), deadline=0.3, reveal={"rule": "exact"})

@@ -46,6 +46,7 @@ class SolveRequest:
     softness: float
     seed: int
     given: tuple[tuple[int, int], ...]  # (cell of the canvas, color): fixed before the first step
+    alternative: bool  # attempt 2 as well
     stream: bool
     detail: bool
     deadline: float
@@ -53,7 +54,7 @@ class SolveRequest:
 
 KEYS = {
     "version", "task", "test", "experts", "method", "temperatures", "factors", "reveal", "particles", "softness",
-    "seed", "given", "stream", "detail", "deadline",
+    "seed", "given", "alternative", "stream", "detail", "deadline",
 }  # fmt: skip
 
 
@@ -94,6 +95,7 @@ def read_request(content: Mapping[str, Any], known: Collection[str], limits: Lim
         softness=_number("softness", content.get("softness", 0.1), 0.001, 1_000.0),
         seed=_whole("seed", content.get("seed", 0), 0, LARGEST_SEED),
         given=_given(content.get("given")),
+        alternative=_flag("alternative", content.get("alternative", False)),
         stream=_flag("stream", content.get("stream", True)),
         detail=_flag("detail", content.get("detail", True)),
         deadline=_number("deadline", content.get("deadline", limits.deadline), 0.01, limits.deadline),

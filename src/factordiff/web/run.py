@@ -12,18 +12,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from factordiff.arc.grid import CELLS, COLORS, SIDE, to_rows
+from factordiff.arc.grid import CELLS, COLORS, SIDE, Grid, to_rows
 from factordiff.arc.shapes import answer_grid
 from factordiff.evaluation.methods import Method, Options, answer
 from factordiff.experts.condition import Condition
-from factordiff.experts.expert import Expert
 from factordiff.sampling.adaptive import ByEntropy, ByMargin
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+from factordiff.sampling.sampler import Samples
 from factordiff.solving.pace import reveal_rule
 from factordiff.solving.solver import condition_of, starting_canvas
 from factordiff.solving.team import Member, Team
 from factordiff.web.limits import API_VERSION
-from factordiff.web.observer import Observer
+from factordiff.web.observer import Observer, WatchedExpert
 from factordiff.web.request import Reveal, SolveRequest
 from factordiff.web.roster import Roster
 
@@ -35,8 +35,8 @@ class Prepared:
     """Everything that the loop takes, built and checked before a request is queued."""
 
     request: SolveRequest
+    team: Team
     how: Method
-    experts: list[Expert]
     x_t: Int[Tensor, "item cell"]
     condition: Condition
     reveal: RevealRule
@@ -59,8 +59,8 @@ def prepare(request: SolveRequest, roster: Roster) -> Prepared:
     given = {(cell // SIDE, cell % SIDE): color for cell, color in request.given}
     return Prepared(
         request,
+        team,
         team.how(CELLS, condition),
-        team.experts,
         starting_canvas(given).to(roster.device),
         condition,
         rule_of(request.reveal),
@@ -97,7 +97,7 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         request.detail,
         one_by_one=how.selection == "vote",
     )
-    experts, composition, reveal = observer.watch(prepared.experts, how.composition, prepared.reveal)
+    experts, composition, reveal = observer.watch(prepared.team.experts, how.composition, prepared.reveal)
     samples = answer(
         replace(how, composition=composition),
         experts,
@@ -109,17 +109,15 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         trace=True,
     )
     observer.finish(samples.particles[0, :: how.particles])
-    canvas = samples.x_0[0].cpu().numpy().astype(np.uint8)
-    test = request.task.tests[request.test]
-    shown = [(pair.input, pair.output) for pair in request.task.demonstrations if pair.output is not None]
-    grid = answer_grid(canvas, shown, test.input)
+    grid = _cut(samples, request)
     emit(
         {
             "event": "answer",
             "version": API_VERSION,
             "canvas": samples.x_0[0].tolist(),
             "grid": to_rows(grid),
-            "right": None if test.output is None else bool(np.array_equal(grid, test.output)),
+            "right": _right(grid, request),
+            "alternative": _alternative(prepared, grid, check) if request.alternative else None,
             "passes": {
                 "nominal": int(samples.nominal_passes.sum()),
                 "executed": int(samples.executed_passes.sum()),
@@ -128,3 +126,39 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
             "trace": None if samples.trace is None else samples.trace.to_json(),
         }
     )
+
+
+def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> Event | None:
+    """Attempt 2, as the solver has it: the first expert's own answer that differs; nobody after it is asked."""
+    team, request = prepared.team, prepared.request
+    if team.method == "single":
+        return None  # it is this expert's own answer already
+    # Only to stop between passes: what an expert does alone is not shown step by step.
+    observer = Observer(lambda said: None, check, detail=False)
+    for place, name in enumerate(team.names):
+        samples = answer(
+            team.alone(place).how(CELLS, prepared.condition),
+            [WatchedExpert(team.experts[place], place, observer)],
+            prepared.x_t,
+            prepared.condition,
+            reveal=prepared.reveal,
+            seed=request.seed,
+            items=prepared.items,
+        )
+        own = _cut(samples, request)
+        if not np.array_equal(own, grid):
+            return {"by": name, "grid": to_rows(own), "right": _right(own, request)}
+    return None
+
+
+def _cut(samples: Samples, request: SolveRequest) -> Grid:
+    """The canvas cut to the shape that the demonstrations tell."""
+    shown = [(pair.input, pair.output) for pair in request.task.demonstrations if pair.output is not None]
+    canvas = samples.x_0[0].cpu().numpy().astype(np.uint8)
+    return answer_grid(canvas, shown, request.task.tests[request.test].input)
+
+
+def _right(grid: Grid, request: SolveRequest) -> bool | None:
+    """Whether a grid is the test's output; None where the task does not say."""
+    truth = request.task.tests[request.test].output
+    return None if truth is None else bool(np.array_equal(grid, truth))

@@ -94,6 +94,11 @@ def request_schema(limits: Limits) -> Schema:
                     "items": {"type": ["integer", "null"], "minimum": 0, "maximum": 9},
                 },
             },
+            "alternative": {
+                "type": "boolean",
+                "default": False,
+                "description": "true: attempt 2 as well, at the cost of the experts' own runs",
+            },
             "stream": {
                 "type": "boolean",
                 "default": True,
@@ -180,8 +185,19 @@ EVENTS: Schema = {
                 "type": ["boolean", "null"],
                 "description": "null where the task does not say what is right",
             },
+            "alternative": {
+                "type": ["object", "null"],
+                "description": "attempt 2: the first expert's own answer that differs from `grid`, in the order of the "
+                "experts; null where none does, or where it was not asked for",
+                "properties": {
+                    "by": {"type": "string", "description": "the expert's name"},
+                    "grid": GRID,
+                    "right": {"type": ["boolean", "null"]},
+                },
+            },
             "passes": {
                 "type": "object",
+                "description": "of the composition, without those of attempt 2",
                 "properties": {"nominal": {"type": "integer"}, "executed": {"type": "integer"}},
             },
             "seconds": {"type": "number"},

@@ -89,6 +89,7 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     page = pages.open()
     pick(page, "0ca9ddb6")
     page.check("#compare")
+    page.check("#alternative")
     page.locator('fieldset >> nth=1 >> [data-name="method"]').select_option("product")
     page.locator('fieldset >> nth=0 >> [data-name="factors"]').select_option("block")
     temperature = page.locator('fieldset >> nth=0 >> [data-name="temperature-right"]')
@@ -118,6 +119,7 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     expect(other.locator('fieldset >> nth=1 >> [data-name="method"]')).to_have_value("product")
     expect(other.locator("html")).to_have_attribute("data-palette", "safe")
     expect(other.locator("#fixed-note")).to_have_text("1 cell fixed")
+    expect(other.locator("#alternative")).to_be_checked()
 
 
 def test_a_damaged_link_is_said_to_be_one(pages: Watched, server: Served) -> None:
@@ -130,6 +132,7 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
     page.locator('fieldset >> nth=0 >> [data-name="rule"]').select_option("confidence")
     page.locator('fieldset >> nth=0 >> [data-name="steps"]').fill("12")
     page.locator('fieldset >> nth=0 >> [data-name="steps"]').press("Tab")
+    page.check("#alternative")
     solve(page)
     steps = int(page.locator("#scrub").get_attribute("max") or 0)
 
@@ -162,6 +165,7 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
     trace = json.loads(saved("#save-trace").read_text())
     assert trace["runs"][0]["request"]["method"] == "routing"
     assert len(trace["runs"][0]["steps"]) == steps
+    assert trace["runs"][0]["answer"]["alternative"]["by"] == "left"
     told = Trace.from_json(json.dumps(trace["runs"][0]["trace"]))
     assert len(told.steps) == steps
     task_file = json.loads(saved("#save-task").read_text())

@@ -152,3 +152,30 @@ def test_stopping_frees_the_worker(page: Page, server: Served) -> None:
     page.click("#stop")
     until(lambda: server.worker.running is None, seconds=5)
     expect(page.locator("#status")).to_have_text("Stopped.")
+
+
+def test_attempt_2_is_what_an_expert_answers_alone(page: Page) -> None:
+    pick(page, TASK)
+    second = page.locator(".second")
+    solve(page)
+    expect(second).to_be_hidden()  # nobody asked for it
+    page.check("#alternative")
+    expect(page.locator("#status")).to_contain_text("Changed since this was solved")
+    solve(page)
+    expect(page.locator("#status")).to_have_text("routing: right")
+    expect(second).to_contain_text("Attempt 2 left alone")
+    expect(second).to_contain_text("not right")
+    # The left expert is wrong in every cell of the right half, and only there.
+    rows = LIBRARY.task(TASK, "rearc", 0)["test"][0]["output"]
+    shown = colors(second.locator(".cell"))
+    other = second.locator(".cell.other").count()
+    assert len(shown) in (100, len(rows) * len(rows[0]))
+    assert shown != colors(answer(page))
+    assert other == 0 or other == sum(max(len(row) - 5, 0) for row in rows)
+    scrub(page, 40)
+    expect(second).to_be_hidden()  # it belongs to the finished answer
+    page.click("#last")
+    expect(second).to_be_visible()
+    page.locator('fieldset >> nth=0 >> [data-name="method"]').select_option("single")
+    solve(page)
+    expect(second).to_contain_text("Alone, no expert answers otherwise.")

@@ -17,8 +17,8 @@ export function sayMargin(logDoubt) {
 
 export class Lane {
   // handlers: look(lane, cell), fix(cell, color | null), unfix(cell)
-  constructor(number, settings, compared, handlers) {
-    Object.assign(this, { number, settings: structuredClone(settings), handlers });
+  constructor(number, settings, compared, twice, handlers) {
+    Object.assign(this, { number, settings: structuredClone(settings), twice, handlers });
     this.steps = [];
     this.answer = null;
     this.error = null;
@@ -32,6 +32,8 @@ export class Lane {
     this.map = new GridView("Who decides each cell", SIDE, SIDE, { look });
     this.map.root.classList.add("letters");
     this.voices = this.settings.experts.map((name) => new GridView(`What ${name} would say`, SIDE, SIDE, { look }));
+    this.second = null; // attempt 2's grid, once there is one
+    this.secondPanel = element("div", { class: "panel second", hidden: true });
     this.verdict = element("p", { class: "verdict" });
     this.mapTitle = element("span", {}, "Who decides");
     this.mapNote = element("small", {}, "faint: open");
@@ -46,7 +48,8 @@ export class Lane {
           ...this.voices.map((view, place) =>
           element("div", { class: "panel" },
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "would say")),
-            view.root)))));
+            view.root)),
+          this.secondPanel)));
     for (const dot of this.root.querySelectorAll(".dot")) dot.style.background = "var(--v)";
   }
 
@@ -56,7 +59,31 @@ export class Lane {
       this.steps.push(event);
       this.steps.sort((one, other) => one.number - other.number);
     }
-    if (event.event === "answer") this.answer = event;
+    if (event.event === "answer") {
+      this.answer = event;
+      if (this.twice) this.#fillSecond(event);
+    }
+  }
+
+  #fillSecond({ grid, alternative }) {
+    const title = element("div", { class: "panel-title" }, "Attempt 2 ", element("small", {}, alternative ? `${alternative.by} alone` : "the same"));
+    if (!alternative) {
+      this.secondPanel.replaceChildren(title, element("p", { class: "hint" }, "Alone, no expert answers otherwise."));
+      return;
+    }
+    const { by, grid: rows, right } = alternative;
+    this.second = new GridView(`Attempt 2: what ${by} answers alone`, rows.length, rows[0].length);
+    const alike = rows.length === grid.length && rows[0].length === grid[0].length;
+    let differing = 0;
+    rows.forEach((row, r) => row.forEach((value, c) => {
+      const other = alike && grid[r][c] !== value;
+      differing += other;
+      this.second.set(r * row.length + c, { value, classes: other ? "other" : "", label: `${COLOR_NAMES[value]}${other ? ", not as in the answer" : ""}` });
+    }));
+    this.second.root.style.width = `${rows[0].length * 10}%`; // cells as large as those of the other maps
+    const verdict = right === null ? null : element("b", { class: right ? "right" : "wrong" }, right ? "right" : "not right");
+    const far = alike ? `${differing} ${differing === 1 ? "cell differs" : "cells differ"}` : `${rows.length} × ${rows[0].length}`;
+    this.secondPanel.replaceChildren(title, this.second.root, element("p", { class: "verdict" }, verdict, verdict ? " · " : null, far));
   }
 
   get routed() { return this.steps.some((step) => step.routing); }
@@ -87,6 +114,7 @@ export class Lane {
     const final = this.answer && at === this.steps.length;
     const x = final ? this.answer.canvas : step ? step.x : Array.from({ length: CELLS }, (_, cell) => given[cell] ?? MASK);
     const shape = final ? [this.answer.grid.length, this.answer.grid[0].length] : null;
+    this.secondPanel.hidden = !(final && this.twice);
     const fresh = new Set(step && !final ? step.revealed : []);
     const decided = this.#decided(at);
     for (let cell = 0; cell < CELLS; cell++) {

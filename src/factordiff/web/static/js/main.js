@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { Brush, TaskEditor, blankTask } from "./editor.js";
 import { Gallery } from "./gallery.js";
 import { inspect } from "./inspector.js";
+import { listenToKeys } from "./keyboard.js";
 import { Lane } from "./lane.js";
 import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
@@ -49,7 +50,7 @@ function showStage(at = player.at) {
 
 function newLanes() {
   const shown = state.compare ? [0, 1] : [0];
-  lanes = shown.map((number) => new Lane(number, state.settings[number], state.compare, {
+  lanes = shown.map((number) => new Lane(number, state.settings[number], state.compare, state.alternative, {
     look: (lane, cell) => {
       if (looked.lane === lane && looked.cell === cell) return;
       looked = { lane, cell };
@@ -108,6 +109,7 @@ function showTask() {
 
 function showSettings() {
   by("compare").checked = state.compare;
+  by("alternative").checked = state.alternative;
   forms.forEach((form, lane) => {
     form.root.hidden = lane === 1 && !state.compare;
     form.show(state.settings[lane], state.compare);
@@ -178,8 +180,9 @@ async function solve() {
 
 function summary(lane) {
   if (!lane.answer) return `${lane.settings.method}: no answer`;
-  const { right, grid } = lane.answer;
-  return `${lane.settings.method}: ${right === null ? `an answer of ${grid.length} × ${grid[0].length}` : right ? "right" : "not right"}`;
+  const { right, grid, alternative } = lane.answer;
+  const second = !right && alternative?.right ? ", attempt 2 right" : "";
+  return `${lane.settings.method}: ${right === null ? `an answer of ${grid.length} × ${grid[0].length}` : right ? "right" : "not right"}${second}`;
 }
 
 async function copyLink() {
@@ -196,19 +199,6 @@ async function copyLink() {
 }
 
 const taskName = () => state.task.id ?? "own-task";
-
-function keys(event) {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); guarded(solve)(); return; }
-  const busy = event.target.closest?.("input, select, textarea, button, dialog, .grid, summary, a");
-  if (busy || event.ctrlKey || event.metaKey || event.altKey) return;
-  const acts = {
-    " ": () => player.toggle(), ArrowLeft: () => player.go(player.at - 1), ArrowRight: () => player.go(player.at + 1),
-    Home: () => player.go(0), End: () => player.go(player.length), "?": () => by("keys").showModal(),
-  };
-  if (!(event.key in acts)) return;
-  event.preventDefault();
-  acts[event.key]();
-}
 
 function wire() {
   const on = (id, kind, work) => by(id).addEventListener(kind, guarded(work));
@@ -242,6 +232,7 @@ function wire() {
     if (file) useOwn(readTask(await file.text()));
   });
   on("save-task", "click", () => save(new Blob([JSON.stringify(state.task.content)], { type: "application/json" }), `${taskName()}.json`));
+  on("alternative", "change", (event) => { state.alternative = event.target.checked; stale(); });
   on("compare", "change", (event) => { state.compare = event.target.checked; showSettings(); clearStage(); });
   on("solve", "click", solve);
   on("stop", "click", () => running?.abort());
@@ -249,7 +240,7 @@ function wire() {
   on("save-png", "click", () => savePicture(lanes, taskName()));
   on("save-gif", "click", () => { saveFilm(lanes, taskName(), player.length, showStage); showStage(); });
   on("save-trace", "click", () => saveTrace(lanes, taskName(), (lane) => requestOf(state, lane.settings)));
-  addEventListener("keydown", keys);
+  listenToKeys({ solve: guarded(solve), player, help: () => by("keys").showModal() });
   addEventListener("hashchange", guarded(restore));
 }
 

@@ -41,7 +41,7 @@ const matchMediaDark = () => document.documentElement.dataset.theme === "dark"
   || (document.documentElement.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
 
 export function drawStage(lanes, caption) {
-  const across = Math.max(...lanes.map((lane) => 2 + lane.voices.length));
+  const across = Math.max(...lanes.map((lane) => 2 + lane.voices.length + (lane.second ? 1 : 0))); // the same for every frame
   const side = 10 * CELL;
   const canvas = document.createElement("canvas");
   canvas.width = GAP + across * (side + GAP);
@@ -57,6 +57,7 @@ export function drawStage(lanes, caption) {
     const top = HEAD + number * (side + 2 * HEAD) + HEAD;
     const views = [[lane.grid, `answer · ${lane.settings.method}`], [lane.map, lane.routed ? "who decides" : "how sure"],
       ...lane.voices.map((view, place) => [view, lane.settings.experts[place]])];
+    if (lane.second && !lane.secondPanel.hidden) views.push([lane.second, `attempt 2 · ${lane.answer.alternative.by}`]);
     views.forEach(([view, title], place) => drawGrid(pen, view, GAP + place * (side + GAP), top, title));
   });
   return canvas;

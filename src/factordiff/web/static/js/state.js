@@ -26,6 +26,7 @@ export function freshState(experts) {
     test: 0,
     given: {}, // cell -> color
     compare: false,
+    alternative: false, // attempt 2 as well
     settings: [freshSettings(experts), freshSettings(experts, experts.length > 1 ? "mixture" : "single")],
     solved: false,
     step: null,
@@ -53,6 +54,7 @@ export function requestOf(state, settings) {
     softness: settings.softness,
     seed: settings.seed,
     given,
+    alternative: state.alternative,
   };
 }
 
