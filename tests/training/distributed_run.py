@@ -1,6 +1,7 @@
 """A run of 100 steps for torchrun: `-m tests.training.distributed_run OUT STOP`.
 
 The first process is asked to end at step STOP (0: never), and the others must agree; the weights go into a file.
+Demonstrations are asked to agree, and some items have only one: the loss then joins the rows of all machines.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from factordiff.experts.store import save_expert
 from factordiff.training.machines import join, leave
 from tests.training.runs import StopAt, trainer
+from tests.training.synthetic import Flips
 
 
 def main() -> None:
@@ -23,6 +25,8 @@ def main() -> None:
         out / "run",
         resume=True,
         machines=machines,
+        source=Flips(side=3, min_frames=1),
+        agreement=0.5,
         batch=10,
         max_steps=100,
         log_every=20,

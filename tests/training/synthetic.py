@@ -13,8 +13,11 @@ FRAMES = 3
 class Flips:
     """Mirror the grid, left-right or up-down: the demonstrations tell which."""
 
-    def __init__(self, side: int = 4, device: str = "cpu", values: int = 10, kinds: int = 2) -> None:
+    def __init__(
+        self, side: int = 4, device: str = "cpu", values: int = 10, kinds: int = 2, min_frames: int = FRAMES
+    ) -> None:
         self.side, self.device, self.values, self.kinds = side, device, values, kinds
+        self.min_frames = min_frames
         self.digest = f"flips-{side}-{values}-{kinds}"
 
     def draw(self, seed, step, items, purpose=Purpose.QUERY):
@@ -34,7 +37,8 @@ class Flips:
         planes = grids.view(count, FRAMES + 1, self.side, self.side)
         flipped = torch.where(kind.view(-1, 1, 1, 1) == 0, planes.flip(-1), planes.flip(-2))
         outputs = flipped.reshape(count, FRAMES + 1, cells)
-        present = torch.ones(count, FRAMES, dtype=torch.bool, device=items.device)
+        missing = integers(FRAMES - self.min_frames + 1, seed, purpose, step, items, FRAMES + 2)
+        present = frame[None, :FRAMES] <= FRAMES - missing[:, None]
         return Condition(grids[:, 0], grids[:, 1:], outputs[:, 1:], present), outputs[:, 0]
 
     def validation(self, items):

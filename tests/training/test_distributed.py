@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from factordiff.experts.store import load_expert
@@ -20,17 +21,19 @@ def launch(out: Path, world: int, stop: int = 0) -> None:
 
 
 def test_world_sizes_agree(tmp_path: Path) -> None:
-    """The batch of ten divides unevenly among four; Newton-Schulz runs in float32."""
-    vectors = {}
+    """The batch of ten divides unevenly among four; Newton-Schulz runs in float32; demonstrations must agree."""
+    vectors, losses = {}, {}
     for world in (1, 2, 4):
         if world == 2:  # stopped and continued half-way, besides
             launch(tmp_path / str(world), world, stop=40)
         launch(tmp_path / str(world), world)
         vectors[world] = load_expert(tmp_path / str(world) / f"weights-{world}").vector
         events = read_log(tmp_path / str(world) / "run" / "log.jsonl")
-        logged = [event["step"] for event in events if event["event"] == "log"]
-        assert logged == [20, 40, 60, 80, 100]  # one process writes
+        logged = {event["step"]: event["loss"] for event in events if event["event"] == "log"}
+        assert list(logged) == [20, 40, 60, 80, 100]  # one process writes
+        losses[world] = list(logged.values())
     for world in (2, 4):
         difference = (vectors[world] - vectors[1]).norm() / vectors[1].norm()
         assert 0.0 <= float(difference) < 1e-4
+        assert losses[world] == pytest.approx(losses[1], rel=1e-4)
     assert not torch.equal(vectors[1], torch.zeros_like(vectors[1]))

@@ -42,6 +42,16 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def where_to_draw(device: torch.device) -> torch.device:
+    """Where batches are drawn: counter-based draws need 64-bit numbers, which mps lacks."""
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def rows_of(batch: int, rank: int, world: int) -> range:
+    """The rows of the global batch that one machine computes; the shares differ by one row at most."""
+    return range(rank * batch // world, (rank + 1) * batch // world)
+
+
 @dataclass(frozen=True)
 class Machines:
     """One process among all that train together."""

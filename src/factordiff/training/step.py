@@ -19,6 +19,7 @@ from factordiff.diffusion.objectives import diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
 from factordiff.experts.refinement import Network
 from factordiff.training.agreement import agreement_loss
+from factordiff.training.machines import rows_of, where_to_draw
 from factordiff.training.optimizer import Optimizer
 from factordiff.training.schedule import rate_factor
 from factordiff.training.settings import Settings
@@ -102,9 +103,8 @@ class Step:
         wide = torch.float32 if device.type == "mps" else torch.float64
         self.loss_sum = torch.zeros((), dtype=wide, device=device)
         self.norm_sum = torch.zeros((), dtype=wide, device=device)
-        first, last = rank * settings.batch // world, (rank + 1) * settings.batch // world
-        # Counter-based draws need 64-bit numbers, which mps lacks: there the batches are drawn on the CPU.
-        self.items = torch.arange(first, last, device="cpu" if device.type == "mps" else device)
+        rows = rows_of(settings.batch, rank, world)
+        self.items = torch.arange(rows.start, rows.stop, device=where_to_draw(device))
         self.world = world
         loss: nn.Module = Loss(network, settings, dtype, len(self.items), world)
         if world > 1:
