@@ -60,6 +60,7 @@ def stacks(layout: Layout, padded: bool) -> tuple[list[Stack], Int[Tensor, " hid
         for matrix in index.unbind(0):
             lying = matrix if rows <= columns else matrix.T
             by_shape.setdefault((min(rows, columns), max(rows, columns)), []).append(lying)
+    longest = [columns for (_, columns), matrices in by_shape.items() for _ in matrices]
     if padded and by_shape:
         tall = max(rows for rows, _ in by_shape)
         wide = max(columns for _, columns in by_shape)
@@ -68,19 +69,16 @@ def stacks(layout: Layout, padded: bool) -> tuple[list[Stack], Int[Tensor, " hid
             for (rows, columns), matrices in by_shape.items()
             for matrix in matrices
         ]
-        scales = [columns for (_, columns), matrices in by_shape.items() for _ in matrices]
         by_shape = {(tall, wide): everything}
-    else:
-        scales = [columns for (_, columns), matrices in by_shape.items() for _ in matrices]
+    # match_rms_adamw: an orthogonal matrix of this shape then has the root mean square of an AdamW update.
+    scales = (0.2 * torch.tensor(longest, dtype=torch.float32).sqrt())[:, None, None]
     result = []
     position = torch.zeros(layout.hidden + 1, dtype=torch.int64)
     end = 0
-    for matrices in by_shape.values():
+    sizes = [len(matrices) for matrices in by_shape.values()]
+    for matrices, scale in zip(by_shape.values(), scales.split(sizes), strict=True):
         index = torch.stack(matrices)
-        # match_rms_adamw: an orthogonal matrix of this shape then has the root mean square of an AdamW update.
-        longest = torch.tensor(scales[: len(matrices)], dtype=torch.float32)
-        scales = scales[len(matrices) :]
-        result.append(Stack(index, (0.2 * longest.sqrt())[:, None, None]))
+        result.append(Stack(index, scale))
         position[index.flatten()] = torch.arange(end, end + index.numel())
         end += index.numel()
     covered = torch.zeros(layout.hidden + 1, dtype=torch.bool)
@@ -133,7 +131,10 @@ class Optimizer:
 
         `updates` is how many updates were made before this one, `factor` the schedule's.
         """
-        keep = lambda new, old: old.copy_(torch.where(good, new, old))  # noqa: E731
+
+        def keep(new: Tensor, old: Tensor) -> None:
+            old.copy_(torch.where(good, new, old))
+
         hidden, rest = vector[: self.hidden], vector[self.hidden :]
         new_hidden, new_momentum = self._muon(hidden, gradient[: self.hidden], factor)
         new_rest, new_mean, new_square = self._adamw(rest, gradient[self.hidden :], factor, updates)
