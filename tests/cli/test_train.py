@@ -15,12 +15,13 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
-from factordiff.arc.dataset import Dataset
 from factordiff.cli.app import app
-from factordiff.cli.train import ArcSource, _settings
-from factordiff.errors import CheckpointError, FactorDiffError, Unavailable
+from factordiff.cli.train import _settings
+from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.experts.store import load_expert, read_config
-from factordiff.training.settings import Settings, preset
+from factordiff.training.checkpoint import latest
+from factordiff.training.settings import preset
+from factordiff.training.step import Loss
 
 SMALL = [
     "--batch",
@@ -133,16 +134,42 @@ def test_settings_from_the_command() -> None:
     assert _settings("fast", {"frames": 5}, {}).min_frames == 5
 
 
-def test_the_data_set_as_a_source() -> None:
-    source = ArcSource(Dataset.load(), Settings(tasks=8, identity_share=1.0))
-    step, items = torch.tensor(3), torch.arange(16)
-    condition, x_0 = source.draw(5, step, items)
-    again, same = source.draw(5, step, items[4:7])
-    assert torch.equal(again.query, condition.query[4:7])
-    assert torch.equal(same, x_0[4:7])
-    assert condition.present.all()
-    condition, x_0 = source.validation(20)
-    assert len(condition) == len(x_0) == 20
-    queries = Dataset.load().evaluation("validation")
-    first_tasks = queries.task_indices < 8
-    assert torch.equal(x_0, queries.x_0[first_tasks][:20])
+def test_tasks_from_the_command(tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    two = ["--tasks", "c8f0f002,0d3d703e", "--out", out]
+    assert run("tiny", *SMALL, *two, "--max-steps", "1").exit_code == 0
+    assert read_config(f"{out}/weights")["about"]["settings"]["tasks"] == ["c8f0f002", "0d3d703e"]
+    for other in ("c8f0f002", "all"):
+        with pytest.raises(CheckpointError, match="the checkpoint has tasks = "):
+            raise run(
+                "tiny", *SMALL, "--tasks", other, "--out", out, "--max-steps", "1", "--resume"
+            ).exception
+    with pytest.raises(InvalidInput, match="tasks: the data set has no 67a3c6ad; expected ids such as"):
+        raise run("tiny", "--tasks", "67a3c6ac,67a3c6ad", "--out", str(tmp_path / "other")).exception
+    assert not (tmp_path / "other").exists()
+
+
+def test_non_finite_steps_have_an_exit_code_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, plain = 0, Loss.forward
+
+    def poisoned(self: Loss, *batch: torch.Tensor) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        return plain(self, *batch) * (1.0 if steps <= 2 else torch.nan)
+
+    monkeypatch.setattr(Loss, "forward", poisoned)
+    out = tmp_path / "run"
+    ended = run("tiny", *SMALL, "--out", str(out))
+    assert ended.exit_code == 3
+    assert "3 ten losses or gradients in a row were not finite" in " ".join(run("--help").output.split())
+    assert (
+        f"error: stopped at step 12 by 10 non-finite losses or gradients in a row; the checkpoint and the "
+        f"weights in {out} are those from before them" in ended.stderr
+    )
+    assert ended.stdout.strip().splitlines()[-1].startswith("trans-ir full: step 12 (10 non-finite")
+    found = latest(out)
+    assert found is not None
+    assert int(found[0].tensors["updates"]) == 2
+    assert torch.equal(load_expert(out / "weights").vector, found[0].tensors["ema"])

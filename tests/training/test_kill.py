@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from factordiff.experts.store import load_expert
 from factordiff.streams import Purpose, integers, uniform
 from factordiff.training.checkpoint import latest
+from factordiff.training.log import read_log
 from tests.training.killed_run import POINTS
 from tests.training.runs import digest, trainer
 
@@ -20,13 +23,19 @@ def start(out: Path, moment: str, steps: int) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def as_bytes(vector: torch.Tensor) -> bytes:
+    return vector.detach().numpy().tobytes()
+
+
 def survive(kills: int, steps: int, out: Path) -> None:
+    averages: dict[bytes, int] = {}
     straight = trainer(max_steps=steps)
+    straight.observers = (lambda event: averages.setdefault(as_bytes(straight.step.ema), event["step"]),)
     straight.run()
     survived = 0
     for kill in range(kills):
         if kill % 2 == 0:
-            # Each step writes three files: the checkpoint and the expert's two.
+            # Each step writes three files: the expert's two and the checkpoint.
             count = 1 + int(integers(6, 0, Purpose.BOOTSTRAP, kill))
             moment = f"save:{count}:{POINTS[kill // 2 % len(POINTS)]}"
         else:
@@ -37,7 +46,12 @@ def survive(kills: int, steps: int, out: Path) -> None:
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         survived += 1
         found = latest(out) if out.is_dir() else None
-        assert found is None or found[1] == []  # whatever is there is whole
+        if found is not None:
+            assert found[1] == []  # whatever is there is whole
+            # The weights for users are there too: those of the checkpoint, or of the save that was under way.
+            exported = averages[as_bytes(load_expert(out / "weights").vector)]
+            assert exported - int(found[0].tensors["step"]) in (0, 1)
+            assert max(event["step"] for event in read_log(out / "log.jsonl")) >= found[0].tensors["step"]
     assert survived >= min(kills, 3)
     ended = start(out, "never", steps)
     assert ended.returncode == 0, ended.stderr

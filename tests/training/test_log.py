@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_going_on_forgets_what_will_happen_again(tmp_path: Path) -> None:
     path = written(tmp_path / "log.jsonl")
     JsonLines(path, 5)({"event": "log", "step": 6, "loss": 1.9})
     assert read_log(path) == [*EVENTS[:3], {"event": "log", "step": 6, "loss": 1.9}]
+
+
+def test_a_save_takes_the_log_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was logged before a checkpoint is on the disk when the checkpoint is, even if the machine disappears."""
+    log = JsonLines(tmp_path / "log.jsonl", 0)
+    lengths: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: lengths.append(os.fstat(descriptor).st_size))
+    log(EVENTS[1])
+    assert lengths == []
+    log({"event": "save", "step": 5, "seconds": 0.1})
+    assert lengths == [(tmp_path / "log.jsonl").stat().st_size]
 
 
 def test_a_log_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ def test_symmetry_weights() -> None:
         ("compile", "all"),
         ("graph", "maybe"),
         ("patience", -1),
+        ("tasks", ()),
+        ("tasks", ("67a3c6ac", "67a3c6ac")),
     ],
 )
 def test_impossible_settings_are_refused(field: str, value: object) -> None:

@@ -65,6 +65,10 @@ def test_the_folder(tmp_path: Path) -> None:
     assert (about["objective"], about["step"], about["data"]) == ("full", 12, Flips(side=3).digest)
     events = read_log(tmp_path / "log.jsonl")
     assert [e["step"] for e in events if e["event"] == "check"] == [5, 10, 12]
+    saves = [event for event in events if event["event"] == "save"]
+    assert [event["step"] for event in saves] == list(range(1, 13))
+    assert summary["seconds_saving_this_time"] == pytest.approx(sum(event["seconds"] for event in saves))
+    assert 0.0 < summary["seconds_saving_this_time"] < summary["seconds_this_time"]
     assert events[-1] == json.loads(json.dumps(summary))
     assert {"loss", "pixel", "exact", "decoded_exact", "occupancy"} <= summary.keys()
     assert (tmp_path / "curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
@@ -83,6 +87,7 @@ def test_another_configuration_or_data_set_is_refused_and_nothing_is_lost(tmp_pa
         ({"lr": 1e-3}, "the checkpoint has lr = 0.005, this run 0.001"),
         ({"objective": "color"}, "objective = 'full', this run 'color'"),
         ({"seed": 3}, "seed = 0, this run 3"),
+        ({"tasks": ("a", "b")}, "tasks = None, this run \\['a', 'b'\\]"),
         ({"source": Flips(side=3, values=5)}, "data = 'flips-3-10-2', this run 'flips-3-5-2'"),
         ({"network": {**trainer().settings.network, "conditioning": "paper"}}, "network"),
     ):
@@ -137,9 +142,11 @@ def test_ten_in_a_row_end_the_run_with_a_usable_checkpoint(tmp_path: Path) -> No
     assert summary["stopped_by"] == "10 non-finite losses or gradients in a row"
     assert summary["step"] == 7 + BAD_IN_A_ROW
     assert summary["skipped"] == BAD_IN_A_ROW
+    assert summary["diverged"]
     assert torch.equal(load_expert(tmp_path / "weights").vector, before[7])
     healed = trainer(tmp_path, resume=True, max_steps=40)
-    assert healed.run()["stopped_by"] == "the last step"
+    summary = healed.run()
+    assert (summary["stopped_by"], summary["diverged"]) == ("the last step", False)
     assert int(healed.step.counters["updates"]) == 30
 
 

@@ -8,54 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from factordiff.cli.app import app
-from factordiff.cli.training_display import Display, console, summary_sentence
+from factordiff.cli.training_display import Display, console, divergence_sentence, summary_sentence
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from factordiff.arc.dataset import Dataset
-    from factordiff.experts.condition import Condition
     from factordiff.training.settings import Settings
 
-
-class ArcSource:
-    """The data set as the trainer's source."""
-
-    def __init__(self, dataset: Dataset, settings: Settings) -> None:
-        import torch
-
-        self.dataset, self.settings = dataset, settings
-        self.digest = dataset.artefact.sha256
-        self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
-        self._tasks = None
-        if settings.tasks is not None:
-            self._tasks = torch.arange(settings.tasks, device=dataset.device)
-        self._validation: dict[int, tuple[Condition, Tensor]] = {}
-
-    def draw(self, seed: int, step: Tensor, items: Tensor) -> tuple[Condition, Tensor]:
-        """Training items of a step."""
-        return self.dataset.draw(
-            seed,
-            step,
-            items,
-            self.settings.frames,
-            self._symmetries,
-            self._tasks,
-            self.settings.min_frames,
-        )
-
-    def validation(self, items: int) -> tuple[Condition, Tensor]:
-        """The first validation queries, kept on the device."""
-        if items not in self._validation:
-            queries = self.dataset.evaluation("validation")
-            chosen: slice | Tensor = slice(items)
-            if self.settings.tasks is not None:
-                chosen = (queries.task_indices < self.settings.tasks).nonzero().squeeze(1)[:items]
-            self._validation[items] = queries.condition(chosen), queries.x_0[chosen]
-        return self._validation[items]
+DIVERGED = 3  # the exit code of a run that stopped on non-finite steps
 
 
 @app.command()
@@ -72,6 +34,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
+    tasks: Annotated[
+        str | None, typer.Option(help="Task ids such as 67a3c6ac,68b16354; all: every task.")
+    ] = None,
     init_from: Annotated[
         Path | None, typer.Option(help="Start from the weights of this expert's folder.")
     ] = None,
@@ -98,10 +63,6 @@ def train(
     positions: Annotated[str | None, typer.Option(help="sinusoidal or learned (trans-ir).")] = None,
     field: Annotated[
         bool | None, typer.Option(help="Let each cell see what the demonstrations say at its place.")
-    ] = None,
-    channels: Annotated[
-        bool | None,
-        typer.Option(help="Lay the demonstrations beside the query, in an order of their content."),
     ] = None,
     frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
     min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
@@ -132,9 +93,13 @@ def train(
     """Train an expert. The last line printed is the run's summary.
 
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
+    Exit codes: 0 the run ended or was stopped in good order, 1 an error that a sentence explains, 2 a wrong
+    option, 3 ten losses or gradients in a row were not finite (the checkpoint from before them is kept).
     """
     started = time.monotonic()
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
+    if tasks is not None:
+        given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
     network: dict[str, Any] = {
         "conditioning": conditioning,
         "pair_patch": pair_patch,
@@ -142,7 +107,6 @@ def train(
         "rotary": rotary,
         "positions": positions,
         "field": field,
-        "channels": channels,
     }
     if refinement is not None:
         network["cycles"] = _cycles(refinement)
@@ -226,24 +190,21 @@ def _run(
     started: float,
     tensorboard: bool,
 ) -> None:
-
-    import torch
-
     from factordiff.arc.dataset import Dataset
+    from factordiff.arc.source import ArcSource
     from factordiff.training.log import Observer, TensorBoard
-    from factordiff.training.machines import choose_device, join, leave
-    from factordiff.training.trainer import WEIGHTS, Trainer
+    from factordiff.training.machines import choose_device, join, leave, where_to_draw
+    from factordiff.training.run_folder import WEIGHTS
+    from factordiff.training.trainer import Trainer
 
     device = choose_device(device_name)
     machines = join(device)
-    # Counter-based draws need 64-bit numbers, which mps lacks: there the batches are drawn on the CPU.
-    home = torch.device("cpu") if device.type == "mps" else device
     display = Display(settings.max_steps)
     observers: tuple[Observer, ...] = (display,)
     if tensorboard and machines.writes:
         observers = (*observers, TensorBoard(out / "tensorboard"))
     try:
-        source = ArcSource(Dataset.load(home), settings)
+        source = ArcSource(Dataset.load(where_to_draw(device)), settings)
         trainer = Trainer(
             settings,
             source,
@@ -259,4 +220,8 @@ def _run(
         display.close()
         leave()
     if machines.writes:
+        if summary["diverged"]:
+            Console(stderr=True).print(divergence_sentence(summary, out), soft_wrap=True, highlight=False)
         console.print(summary_sentence(summary, out / WEIGHTS), soft_wrap=True)
+    if summary["diverged"]:
+        raise typer.Exit(DIVERGED)

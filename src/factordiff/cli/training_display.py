@@ -32,6 +32,16 @@ def summary_sentence(summary: dict[str, Any], weights: Path) -> str:
     return ", ".join([*parts, f"weights in {weights}"])
 
 
+def divergence_sentence(summary: dict[str, Any], out: Path) -> str:
+    """Why a run stopped on non-finite steps is an error, and what to do about it."""
+    return (
+        f"[bold red]error:[/] stopped at step {summary['step']} by {summary['stopped_by']}; "
+        f"the checkpoint and the weights in {out} are those from before them. "
+        "Go on behind these steps with --resume; if it happens again, start in another folder with a lower --lr "
+        "or --dtype float32"
+    )
+
+
 class Display:
     """Live progress in a terminal, plain lines elsewhere."""
 

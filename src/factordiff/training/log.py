@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def read_log(path: Path) -> list[Event]:
 
 
 class JsonLines:
-    """Appends each event as one line of JSON."""
+    """Appends each event as one line of JSON; what a save reports is on the disk before the run goes on."""
 
     def __init__(self, path: Path, from_step: int) -> None:
         self.path = path
@@ -40,6 +41,11 @@ class JsonLines:
         try:
             with open(self.path, "a") as file:
                 file.write(json.dumps(event) + "\n")
+                if (
+                    event["event"] == "save"
+                ):  # a checkpoint outlives the machine, and so must the log of its steps
+                    file.flush()
+                    os.fsync(file.fileno())
         except OSError as error:
             raise CheckpointError(f"{self.path}: cannot be written ({error.strerror})") from error
 

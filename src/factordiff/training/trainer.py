@@ -10,21 +10,18 @@ from typing import Any
 
 import torch
 
-from factordiff.errors import CheckpointError
-from factordiff.experts.store import build, load_weights, save_expert
-from factordiff.training import checkpoint
+from factordiff.experts.store import build, load_weights
+from factordiff.training.checkpoint import Checkpoint
 from factordiff.training.computation import as_dtype, decided
-from factordiff.training.curves import draw_curves
-from factordiff.training.log import Event, JsonLines, Observer
+from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines
 from factordiff.training.progress import Progress
+from factordiff.training.run_folder import RunFolder
 from factordiff.training.settings import MAY_CHANGE, Settings
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
 from factordiff.training.validation import Validate, decoded, one_shot, validation_loss
-
-LOG, CURVES, WEIGHTS = "log.jsonl", "curves.png", "weights"
 
 
 class Trainer:
@@ -48,11 +45,12 @@ class Trainer:
         self.machines = machines or Machines()
         self.settings = settings = decided(settings, self.device, self.machines)
         self.source, self.validate, self.validate_last = source, validate, validate_last
-        self.out = out
         self.observers = observers
         self.progress = Progress()
         self.best: torch.Tensor | None = None
         self.stopped_by = ""
+        self.diverged = False  # stopped by non-finite losses or gradients
+        self.seconds_saving = 0.0
         self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
         network = build(settings.backbone, settings.network, settings.seed)
         if init_from is not None:
@@ -70,34 +68,22 @@ class Trainer:
             self.machines.world,
         )
         self.done = 0
+        self.folder = RunFolder(out, self._identity()) if out is not None and self.machines.writes else None
         if out is not None:
-            self._open(out, resume)
+            self._open(resume)
 
-    def _open(self, out: Path, resume: bool) -> None:
-        if self.machines.writes:
-            checkpoint.make_folder(out)
-            found = checkpoint.latest(out)
-            if found is not None and not resume:
-                raise CheckpointError(
-                    f"{out}: there are checkpoints of an earlier run here; continue it with --resume "
-                    "or choose another folder with --out"
-                )
+    def _open(self, resume: bool) -> None:
+        if self.folder is not None:
+            found = self.folder.open(resume)
             if found is not None:
                 self._restore(*found)
-            self.observers = (JsonLines(out / LOG, self.done), *self.observers)
+            self.observers = (self.folder.log(self.done), *self.observers)
         # The other machines may not see the folder: they take everything from the first.
         for tensor in self.step.state().values():
             self.machines.share(tensor)
         self.progress, self.done, self.best = self.machines.from_first((self.progress, self.done, self.best))
 
-    def _restore(self, saved: checkpoint.Checkpoint, damaged: list[str]) -> None:
-        wanted = self._identity()
-        for name, value in saved.run["identity"].items():
-            if wanted.get(name) != value:
-                raise CheckpointError(
-                    f"{self.out}: the checkpoint has {name} = {value!r}, this run {wanted.get(name)!r}; "
-                    "use the same settings and data, or another folder with --out"
-                )
+    def _restore(self, saved: Checkpoint, damaged: list[str]) -> None:
         with torch.no_grad():
             for name, tensor in self.step.state().items():
                 tensor.copy_(saved.tensors[name])
@@ -140,8 +126,8 @@ class Trainer:
                 self._save()
             summary = self._summary(check, self.done - first, self.progress.seconds - before)
             self._tell(summary)
-            if self.out is not None and self.machines.writes:
-                draw_curves(self.out / LOG, self.out / CURVES)
+            if self.folder is not None:
+                self.folder.draw_curves()
         return summary
 
     def _loop(self, deadline: float, reserve: float, signalled: Callable[[], str], began: float) -> None:
@@ -164,6 +150,7 @@ class Trainer:
                 logged_step, last_log = self.done, time.monotonic()
             if int(self.step.counters["in_a_row"]) >= BAD_IN_A_ROW:
                 self.done = int(self.step.counters["step"])
+                self.diverged = True
                 self.stopped_by = f"{BAD_IN_A_ROW} non-finite losses or gradients in a row"
             elif at_check and self.done < settings.max_steps:
                 check_began = time.monotonic()
@@ -173,7 +160,7 @@ class Trainer:
             if self.done < settings.max_steps:
                 self._maybe_stop(deadline - reserve - 2.0 * slowest_check, signalled)
             now = time.monotonic()
-            if (at_log or at_check) and self.out is not None and now - last_save >= settings.save_seconds:
+            if (at_log or at_check) and self.folder is not None and now - last_save >= settings.save_seconds:
                 self.progress.seconds = start_seconds + now - began
                 self._save()
                 last_save = time.monotonic()
@@ -221,30 +208,30 @@ class Trainer:
         return event
 
     def _save(self) -> None:
+        """Write checkpoint and weights, unless this moment is saved already."""
         now = (self.done, self.progress.last_check)
-        if self.out is None or not self.machines.writes or now == self._saved:
+        if self.folder is None or now == self._saved:
             return
-        run = {
-            "identity": self._identity(),
-            "settings": self.settings.as_json(),
-            "progress": self.progress.as_json(),
-        }
-        saved = checkpoint.Checkpoint(self.step.state(), run, self.best)
-        checkpoint.save(self.out, self.done, saved, self.progress.best_step)
-        self.export(self.out / WEIGHTS)
-        self._saved = now
-
-    def export(self, folder: Path) -> None:
-        """Write the averaged weights (the best ones, if stopping early) as an expert's folder."""
+        began = time.monotonic()
+        averaged, step = (self.step.ema, self.done)
+        if self.best is not None:  # a run that stops early is worth its best weights
+            averaged, step = self.best, self.progress.best_step
         with torch.no_grad():
-            self.expert.vector.copy_(self.step.ema if self.best is None else self.best)
+            self.expert.vector.copy_(averaged)
+        settings = self.settings.as_json()
         about = {
             "objective": self.settings.objective,
-            "step": self.done if self.best is None else self.progress.best_step,
+            "step": step,
             "data": self.source.digest,
-            "settings": self.settings.as_json(),
+            "settings": settings,
         }
-        save_expert(self.expert, folder, about)
+        run = {"settings": settings, "progress": self.progress.as_json()}
+        saved = Checkpoint(self.step.state(), run, self.best)
+        self.folder.save(self.done, saved, self.progress.best_step, self.expert, about)
+        self._saved = now
+        seconds = time.monotonic() - began
+        self.seconds_saving += seconds
+        self._tell({"event": "save", "step": self.done, "seconds": seconds})
 
     def _summary(self, check: Event, steps: int, seconds: float) -> Event:
         return {
@@ -255,6 +242,8 @@ class Trainer:
             "steps_this_time": steps,
             "seconds_this_time": seconds,
             "seconds": self.progress.seconds,
+            "seconds_saving_this_time": self.seconds_saving,
             "skipped": int(self.step.counters["skipped"]),
             "stopped_by": self.stopped_by or "the last step",
+            "diverged": self.diverged,
         }

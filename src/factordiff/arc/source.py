@@ -1,0 +1,52 @@
+"""The data set as the trainer's source of batches."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.arc.dataset import Dataset
+from factordiff.errors import InvalidInput
+from factordiff.experts.condition import Condition
+from factordiff.training.settings import Settings
+from factordiff.types import Tokens
+
+
+class ArcSource:
+    """Training items under the settings' symmetries, and validation queries, of the settings' tasks."""
+
+    def __init__(self, dataset: Dataset, settings: Settings) -> None:
+        self.dataset, self.settings = dataset, settings
+        self.digest = dataset.artefact.sha256
+        self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
+        self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
+        self._validation: dict[int, tuple[Condition, Tokens]] = {}
+
+    def draw(self, seed: int, step: Int[Tensor, ""], items: Int[Tensor, " item"]) -> tuple[Condition, Tokens]:
+        """Training items of a step."""
+        settings = self.settings
+        return self.dataset.draw(
+            seed, step, items, settings.frames, self._symmetries, self._tasks, settings.min_frames
+        )
+
+    def validation(self, items: int) -> tuple[Condition, Tokens]:
+        """The first validation queries of the tasks, kept on the device."""
+        if items not in self._validation:
+            queries = self.dataset.evaluation("validation")
+            rows = torch.arange(len(queries.x_0), device=self.dataset.device)
+            if self._tasks is not None:
+                rows = rows[torch.isin(queries.task_indices, self._tasks)]
+            rows = rows[:items]
+            self._validation[items] = queries.condition(rows), queries.x_0[rows]
+        return self._validation[items]
+
+
+def _indices(dataset: Dataset, tasks: tuple[str, ...]) -> Int[Tensor, " task"]:
+    unknown = [task for task in tasks if task not in dataset.tasks]
+    if unknown:
+        raise InvalidInput(
+            f"tasks: the data set has no {', '.join(unknown)}; "
+            f"expected ids such as {dataset.tasks[0]} (its {len(dataset.tasks)} tasks: factordiff data show)"
+        )
+    return torch.tensor([dataset.tasks.index(task) for task in tasks], device=dataset.device)

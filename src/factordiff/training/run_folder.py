@@ -1,0 +1,66 @@
+"""A run's folder, readable at any time: checkpoints, the log, the averaged weights, the curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from factordiff.errors import CheckpointError
+from factordiff.experts.refinement import Network
+from factordiff.experts.store import save_expert
+from factordiff.training import checkpoint
+from factordiff.training.curves import draw_curves
+from factordiff.training.log import JsonLines
+
+LOG, CURVES, WEIGHTS = "log.jsonl", "curves.png", "weights"
+
+
+class RunFolder:
+    """Where a run keeps itself, and who may go on in it: a run with the same identity.
+
+    The weights are written before the checkpoint. So wherever a kill falls, beside a checkpoint there are whole
+    weights, its own or those of the save that was under way, which the continued run computes again.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        self.path, self.identity = path, identity
+
+    def open(self, resume: bool) -> tuple[checkpoint.Checkpoint, list[str]] | None:
+        """Make the folder ready; the checkpoint to go on from, and a sentence for each damaged one passed over."""
+        checkpoint.make_folder(self.path)
+        found = checkpoint.latest(self.path)
+        if found is None:
+            return None
+        if not resume:
+            raise CheckpointError(
+                f"{self.path}: there are checkpoints of an earlier run here; continue it with --resume "
+                "or choose another folder with --out"
+            )
+        for name, value in found[0].run["identity"].items():
+            if self.identity.get(name) != value:
+                raise CheckpointError(
+                    f"{self.path}: the checkpoint has {name} = {value!r}, this run {self.identity.get(name)!r}; "
+                    "use the same settings and data, or another folder with --out"
+                )
+        return found
+
+    def log(self, from_step: int) -> JsonLines:
+        """The run's log, continued from that step."""
+        return JsonLines(self.path / LOG, from_step)
+
+    def save(
+        self,
+        step: int,
+        saved: checkpoint.Checkpoint,
+        best_step: int,
+        expert: Network,
+        about: dict[str, Any],
+    ) -> None:
+        """Write the weights for users, then the checkpoint; each file appears whole or not at all."""
+        save_expert(expert, self.path / WEIGHTS, about)
+        run = {"identity": self.identity, **saved.run}
+        checkpoint.save(self.path, step, checkpoint.Checkpoint(saved.tensors, run, saved.best), best_step)
+
+    def draw_curves(self) -> None:
+        """Draw what the log says so far."""
+        draw_curves(self.path / LOG, self.path / CURVES)

@@ -1,0 +1,58 @@
+"""The data set as the trainer's source: only the tasks that were asked for, and the same batch however it is cut."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.source import ArcSource
+from factordiff.errors import InvalidInput
+from factordiff.training.settings import Settings
+from factordiff.training.source import Source
+
+TASKS = ("c8f0f002", "0d3d703e", "67a3c6ac")
+
+
+def test_a_batch_does_not_depend_on_how_it_is_cut() -> None:
+    source = ArcSource(Dataset.load(), Settings(tasks=TASKS, identity_share=1.0))
+    assert isinstance(source, Source)
+    step, items = torch.tensor(3), torch.arange(16)
+    condition, x_0 = source.draw(5, step, items)
+    again, same = source.draw(5, step, items[4:7])
+    assert torch.equal(again.query, condition.query[4:7])
+    assert torch.equal(same, x_0[4:7])
+    assert condition.present.all()
+
+
+def test_only_the_named_tasks() -> None:
+    dataset = Dataset.load()
+    source = ArcSource(dataset, Settings(tasks=TASKS, identity_share=1.0))
+    _, x_0 = source.draw(5, torch.tensor(3), torch.arange(64))
+    indices = [dataset.tasks.index(task) for task in TASKS]
+    outputs = {
+        row.numpy().tobytes()
+        for index in indices
+        for row in dataset.canvases.view(-1, 1000, 2, 100)[index, :, 1]
+    }
+    assert all(row.to(torch.uint8).numpy().tobytes() in outputs for row in x_0)
+    condition, x_0 = source.validation(20)
+    queries = dataset.evaluation("validation")
+    wanted = torch.tensor([task in TASKS for task in queries.task_ids])
+    assert torch.equal(x_0, queries.x_0[wanted][:20])
+    assert torch.equal(condition.query, queries.condition().query[wanted][:20])
+
+
+def test_all_tasks() -> None:
+    dataset = Dataset.load()
+    queries = dataset.evaluation("validation")
+    condition, x_0 = ArcSource(dataset, Settings()).validation(130)
+    assert torch.equal(x_0, queries.x_0[:130])
+    assert torch.equal(condition.context_inputs, queries.condition(slice(130)).context_inputs)
+
+
+def test_an_unknown_task_is_refused() -> None:
+    with pytest.raises(
+        InvalidInput, match="tasks: the data set has no ffffffff; expected ids such as 0520fde7"
+    ):
+        ArcSource(Dataset.load(), Settings(tasks=("c8f0f002", "ffffffff")))
