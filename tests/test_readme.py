@@ -119,13 +119,6 @@ def test_the_pictures_figures_are_the_measured_ones(method: str, pattern: str) -
     assert found[1] == f"{paint(method).right:.1f}"
 
 
-def test_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).exists(), link
-
-
 def test_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"(?:^|`|\()make ([a-z-]+)", README, re.MULTILINE)):
