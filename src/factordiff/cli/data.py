@@ -36,6 +36,8 @@ def build(
     """Build the data set anew: 1,000 instances of each of the 120 tasks.
 
     An interrupted build goes on where it stopped when it is started again.
+
+    Example: factordiff data build --task 67a3c6ac --out one-task.npz
     """
     from factordiff.arc.artefact import load_manifest, save_artefact
     from factordiff.arc.build import build as build_data
@@ -65,7 +67,10 @@ def verify(
     workers: Workers = os.cpu_count() or 1,
     sample: Annotated[int, typer.Option(min=1, help="Instances to rebuild of each task.")] = 10,
 ) -> None:
-    """Check the data set's hashes and rebuild a sample of it with the generators."""
+    """Check the data set's hashes and rebuild a sample of it with the generators.
+
+    Example: factordiff data verify --sample 1
+    """
     from factordiff.arc.artefact import SHIPPED, load_artefact
     from factordiff.arc.rearc import generators
     from factordiff.arc.verify import rebuild_sample
@@ -111,7 +116,10 @@ def show(
     first: Annotated[int, typer.Option(min=0, max=999, help="The first instance shown.")] = 0,
     terminal: Annotated[bool, typer.Option(help="Also draw in the terminal.")] = True,
 ) -> None:
-    """Draw input-output pairs in ARC's colors: the named tasks, or all 120 over five pages."""
+    """Draw input-output pairs in ARC's colors: the named tasks, or all 120 over five pages.
+
+    Example: factordiff data show 67a3c6ac --pairs 2
+    """
     from factordiff.arc.artefact import load_artefact
     from factordiff.arc.drawing import contact_sheets, draw_pairs, terminal_pair
     from factordiff.arc.instances import instance_grids, task_index
@@ -144,7 +152,10 @@ def measure(
     workers: Workers = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(help="Where to write the measurements.")] = Path("tasks.json"),
 ) -> None:
-    """Measure all 178 tasks that fit 10x10 anew and apply the rule that selects 120 of them."""
+    """Measure all 178 tasks that fit 10x10 anew and apply the rule that selects 120 of them.
+
+    Example: factordiff data measure --out tasks.json
+    """
     import json
 
     from factordiff.arc.selection import CANDIDATES, MEASUREMENTS, measurements

@@ -38,7 +38,10 @@ def demo(
     ] = 48_000,
     seed: Annotated[int, typer.Option(help="Every random number is a function of this.")] = 0,
 ) -> None:
-    """See which compositions are exact, then watch two experts paint one picture."""
+    """See which compositions are exact, then watch two experts paint one picture.
+
+    Example: factordiff demo --draws 4000 --seed 1
+    """
     import torch
 
     from factordiff.toy.exactness import measurements

@@ -43,7 +43,7 @@ def reproduce_command(
 ) -> None:
     """Run an experiment of the paper; interrupted runs continue, and finished rows are not run again.
 
-    Example: factordiff reproduce composition --limit 240
+    Example: factordiff reproduce single-experts --limit 12
     """
     from factordiff.cli.reproduction import Request, reproduce
 

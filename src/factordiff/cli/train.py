@@ -92,6 +92,8 @@ def train(
 ) -> None:
     """Train an expert. The last line printed is the run's summary.
 
+    Example: factordiff train tiny --max-steps 5 --out runs/first
+
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
     Exit codes: 0 the run ended or was stopped in good order, 1 an error that a sentence explains, 2 a wrong
     option, 3 ten losses or gradients in a row were not finite (the checkpoint from before them is kept).

@@ -1,0 +1,96 @@
+"""The help of every verb shows an example, and the example runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+import uvicorn
+from typer.testing import CliRunner
+
+import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.arc.task_files import write_task
+from factordiff.cli.app import app
+from factordiff.experts import store
+from tests.solving_experts import task, tiny_experts
+
+
+def examples() -> dict[str, str | None]:
+    """From every verb, such as `data show`, to the command that its help shows."""
+
+    def visit(
+        command: typer.core.TyperGroup | typer.core.TyperCommand, name: str
+    ) -> Iterator[tuple[str, str | None]]:
+        for word, inner in getattr(command, "commands", {}).items():
+            yield from visit(inner, f"{name} {word}".strip())
+        if not hasattr(command, "commands"):
+            found = re.search(r"Example: (factordiff .+)", command.help or "")
+            yield name, found and found[1]
+
+    return dict(visit(typer.main.get_command(app), ""))
+
+
+EXAMPLES = examples()
+LONG = {"data measure"}  # all 178 candidates, by the generators
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a task, and small networks under the names of the shipped experts."""
+    write_task(task(), tmp_path / "task.json")
+    for names in (("trans-full", "conv-full"), ("trans-occ", "trans-color")):
+        tiny_experts(tmp_path / "weights", names)
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(command: str) -> str:
+    words = shlex.split(command)
+    assert words[0] == "factordiff"
+    result = CliRunner().invoke(app, words[1:])
+    assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
+    return result.output
+
+
+def test_every_verb_shows_an_example_of_itself() -> None:
+    assert EXAMPLES.keys() >= {"demo", "solve", "eval", "train", "bench", "play", "reproduce", "data show"}
+    for verb, command in EXAMPLES.items():
+        assert command is not None, f"factordiff {verb} --help shows no example"
+        assert f"{command} ".startswith(f"factordiff {verb} ")
+        # As people see it: wrapped by the terminal, but there.
+        shown = CliRunner().invoke(app, [*verb.split(), "--help"], terminal_width=200).output
+        assert command in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("verb", sorted(EXAMPLES.keys() - LONG - {"play"}))
+def test_the_example_runs(verb: str, desk: Path) -> None:
+    assert run(EXAMPLES[verb] or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", sorted(LONG))
+def test_the_long_example_runs(verb: str, desk: Path) -> None:
+    assert run(EXAMPLES[verb] or "")
+
+
+def test_the_example_of_play_listens_where_it_says(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    served: list[list[socket.socket]] = []
+
+    def listen(host: str, port: int) -> socket.socket:
+        asked.append((host, port))  # the port may be taken where this test runs
+        return socket.create_server((host, 0))
+
+    monkeypatch.setattr("factordiff.web.listening.listen", listen)
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: served.append(sockets))
+    shown = run(EXAMPLES["play"] or "")
+    assert asked == [("127.0.0.1", 8000)]
+    assert len(served) == 1
+    assert "trans-full, conv-full" in shown
+    served[0][0].close()
