@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict, dataclass
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
-from factordiff.arc.grid import CELLS
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.benchmark import Record, evaluate
-from factordiff.evaluation.methods import Options, method
-from factordiff.evaluation.statistics import share
-from factordiff.experts.store import expert_folder, load_expert, read_config
-from factordiff.sampling.reveal import ByConfidence
+from factordiff.evaluation.benchmark import QUESTIONS
+from factordiff.evaluation.outcomes import Outcomes, read_outcomes
+from factordiff.evaluation.provenance import commit, device_name
+from factordiff.evaluation.records import SUFFIX, read_records
+from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
+from factordiff.experts.store import expert_folder, load_expert, read_config, weight_hash
 from factordiff.training.machines import choose_device
+from factordiff.training.run_folder import WEIGHTS
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that determines the records."""
+    """The command's arguments."""
 
     experts: list[str]
     method: str
@@ -41,84 +42,104 @@ class Request:
     device: str
     dtype: str
 
-
-def measure(request: Request, console: Console, out: Path | None) -> list[Record]:
-    """Run the evaluation with a progress bar; write the records if asked to."""
-    device = choose_device(request.device)
-    if not request.experts:
-        raise InvalidInput("experts: expected at least one name or folder")
-    cuda = device.type == "cuda"
-    kinds = {
-        "auto": torch.bfloat16 if cuda else torch.float32,
-        "float32": torch.float32,
-        "bfloat16": torch.bfloat16,
-    }
-    if request.dtype not in kinds:
-        raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {request.dtype!r}")
-    experts = [load_expert(name, device, kinds[request.dtype]) for name in request.experts]
-    if request.cycles is not None:
-        if len(request.cycles) != 2:
-            raise InvalidInput(f"cycles: expected two numbers H,L, got {request.cycles}")
-        experts = [expert.with_cycles(*request.cycles) for expert in experts]
-    objectives = [
-        str(read_config(expert_folder(name))["about"].get("objective", "full")) for name in request.experts
-    ]
-    name = request.method or ("single" if len(experts) == 1 else "routing")
-    how = method(name, objectives, Options(temperatures=request.temperatures))
-    queries = Dataset.load(device).evaluation(request.split, request.limit)  # type: ignore[arg-type]
-    batch = request.batch or (1200 if cuda else 24)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    begun = time.perf_counter()
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"{name} on {request.split}", total=len(queries))
-        records = list(
-            evaluate(
-                how,
-                experts,
-                queries,
-                question=request.question,  # type: ignore[arg-type]
-                reveal=ByConfidence(request.steps),
-                batch=batch,
-                seed=request.seed,
-                on_batch=lambda done, _: progress.advance(bar, done),
-            )
+    def row(self) -> Row:
+        """What is measured."""
+        if not self.experts:
+            raise InvalidInput("experts: expected at least one name or folder")
+        if self.question not in QUESTIONS:
+            raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
+        return Row(
+            tuple(_name(expert_folder(name)) for name in self.experts),
+            self.method or ("single" if len(self.experts) == 1 else "routing"),
+            self.split,
+            temperatures=None if self.temperatures is None else tuple(self.temperatures),
+            queries=self.limit,
+            question=self.question,  # type: ignore[arg-type]
         )
-    if out is not None:
-        header = {
-            **asdict(request),
-            "seconds": round(time.perf_counter() - begun, 2),
-            "device_name": str(device),
-        }
-        lines = [json.dumps(header), *(json.dumps(asdict(record)) for record in records)]
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text("\n".join(lines) + "\n")
-    return records
+
+    def settings(self, device: torch.device) -> Settings:
+        """How it is run there."""
+        gpu = device.type == "cuda"
+        dtype = ("bfloat16" if gpu else "float32") if self.dtype == "auto" else self.dtype
+        if dtype not in DTYPES:
+            raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {self.dtype!r}")
+        if self.cycles is not None and len(self.cycles) != 2:
+            raise InvalidInput(f"cycles: expected two numbers H,L, got {self.cycles}")
+        if self.batch < 0:
+            raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {self.batch}")
+        return Settings(
+            steps=self.steps,
+            seed=self.seed,
+            batch_size=self.batch or (1200 if gpu else 24),
+            dtype=dtype,
+            cycles=self.cycles,
+        )
 
 
-def show(console: Console, request: Request, records: list[Record], per_task: bool) -> None:
+def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
+    """Run the evaluation with a progress bar; the records go to `out`, which continues where it was interrupted."""
+    if out is not None and not out.name.endswith(SUFFIX):
+        raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
+    device = choose_device(request.device)
+    row, settings = request.row(), request.settings(device)
+    folders = [expert_folder(name) for name in request.experts]
+    experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
+    if settings.cycles is not None:
+        experts = [expert.with_cycles(*settings.cycles) for expert in experts]
+    objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
+    dataset = Dataset.load(device)
+    queries = dataset.evaluation(request.split)  # type: ignore[arg-type]
+    weights = {name: weight_hash(folder) for name, folder in zip(row.experts, folders, strict=True)}
+    about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
+        path = out or row.file(Path(scratch))
+        bar = progress.add_task(row.name, total=min(len(queries), row.queries or len(queries)))
+        place = Place(path.parent, device_name(device), commit())
+        run_row(
+            row,
+            experts,
+            objectives,
+            queries,
+            about,
+            settings,
+            place,
+            lambda n: progress.advance(bar, n),
+            path,
+        )
+        found = read_outcomes(read_records(path))
+    assert found is not None  # the list has at least one query
+    return found
+
+
+def _name(folder: Path) -> str:
+    """An expert's name in records; a run keeps its own in a folder called weights."""
+    folder = folder.resolve()
+    return folder.parent.name if folder.name == WEIGHTS else folder.name
+
+
+def show(console: Console, request: Request, found: Outcomes, per_task: bool) -> None:
     """Print accuracy with its interval, pixel accuracy and passes."""
-    exact = np.array([record.exact for record in records])
-    tasks = np.array([record.task for record in records])
-    pixel = 1 - sum(len(record.wrong) for record in records) / (CELLS * len(records))
-    nominal = np.mean([record.nominal for record in records])
-    executed = np.mean([record.executed for record in records])
-    subset = "" if request.limit is None else f" (the first {len(records)} queries only)"
+    subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")
     for heading in ("method", "queries", "exact [95 %]", "pixel", "passes/grid nominal", "executed"):
         table.add_column(heading, justify="right")
-    name = request.method or ("single" if len(request.experts) == 1 else "routing")
+    name = request.row().method
     table.add_row(
         name if request.question == "full" else f"{name}, {request.question} question",
-        str(len(records)),
-        share(exact, tasks).percent(2),
-        f"{100 * pixel:.2f} %",
-        f"{nominal:.1f}",
-        f"{executed:.1f}",
+        str(len(found)),
+        found.accuracy.percent(2),
+        f"{100 * found.pixel():.2f} %",
+        f"{found.nominal.mean():.1f}",
+        f"{found.executed.mean():.1f}",
     )
     console.print(table)
     if per_task:
         worst = Table("task", "exact", "queries")
-        by_task = {task: exact[tasks == task] for task in np.unique(tasks)}
-        for task, right in sorted(by_task.items(), key=lambda pair: pair[1].mean()):
-            worst.add_row(str(task), f"{100 * right.mean():.1f} %", str(len(right)))
+        counts = found.per_task_counts()
+        for task, right in sorted(found.per_task().items(), key=lambda pair: pair[1]):
+            worst.add_row(task, f"{100 * right:.1f} %", str(counts[task]))
         console.print(worst)

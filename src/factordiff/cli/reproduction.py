@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.provenance import commit, device_name
 from factordiff.evaluation.rows import Place, Row, Settings
 from factordiff.experiments.catalogue import chosen, document, write_report
 from factordiff.experiments.experiment import Experiment
@@ -113,8 +112,8 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
     dataset = Dataset.load(device)
     place = Place(
         request.out / RECORDS,
-        torch.cuda.get_device_name(device) if gpu else f"{device.type} {platform.machine()}",
-        request.commit or _commit(),
+        device_name(device),
+        request.commit or commit(),
         join(device),
         _part(request.part),
         deadline,
@@ -179,22 +178,6 @@ def _part(text: str) -> tuple[int, int]:
     if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
         raise InvalidInput(f"part: expected K/N with K from 1 to N, such as 2/4, got {text!r}")
     return int(part) - 1, int(parts)
-
-
-def _commit() -> str:
-    """The commit of the code, with a mark if files were changed; unknown where git does not know."""
-    here = Path(__file__).parent
-    try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True, timeout=10
-        ).stdout.strip()
-        changed = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no", "."],
-            cwd=here.parent, capture_output=True, text=True, check=True, timeout=10,
-        ).stdout.strip()  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return f"{head}{'-changed' if changed else ''}"
 
 
 def _subset(limit: int) -> Panel:

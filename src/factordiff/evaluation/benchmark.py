@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +25,8 @@ from factordiff.evaluation.specialists import (
 )
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
+from factordiff.streams import hash_words
+from factordiff.types import Tokens
 
 Question = Literal["full", "occupancy", "color"]
 QUESTIONS = ("full", "occupancy", "color")
@@ -44,6 +46,7 @@ class Record:
     drawn: tuple[int, ...] | None = None  # particle methods: `wrong` of the particle drawn by weight
     grid: bool | None = None  # published tasks: right once cut to the inferred shape
     drawn_grid: bool | None = None  # and the particle drawn by weight
+    answer: str = ""  # a hash of the whole answer: equal answers, equal hashes
 
     @property
     def exact(self) -> bool:
@@ -64,27 +67,6 @@ def pose(
     if question == "color":
         return [ColorQuestion(expert) for expert in experts], condition, background_given(x_0, mask), x_0
     raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {question!r}")
-
-
-def evaluate(
-    how: Method,
-    experts: Sequence[Expert],
-    queries: EvaluationSet,
-    *,
-    question: Question = "full",
-    reveal: RevealRule | None = None,
-    batch: int = 256,
-    seed: int = 0,
-    on_batch: Callable[[int, int], None] | None = None,
-) -> Iterator[Record]:
-    """Answer every query and compare; batches only divide the work, random numbers belong to the query."""
-    if batch < 1:
-        raise InvalidInput(f"batch: expected at least 1, got {batch}")
-    for first in range(0, len(queries), batch):
-        index = torch.arange(first, min(first + batch, len(queries)), device=queries.queries.device)
-        yield from evaluate_batch(how, experts, queries, index, question=question, reveal=reveal, seed=seed)
-        if on_batch is not None:
-            on_batch(len(index), len(queries))
 
 
 def evaluate_batch(
@@ -108,6 +90,7 @@ def evaluate_batch(
         wrong_drawn = _wrong_cells(drawn, x_0)
     tasks, numbers = queries.task_indices[index].tolist(), queries.numbers[index].tolist()
     nominal, executed = samples.nominal_passes.tolist(), samples.executed_passes.tolist()
+    answers = answer_hashes(samples.x_0)
     return [
         Record(
             query,
@@ -120,9 +103,16 @@ def evaluate_batch(
             None if wrong_drawn is None else wrong_drawn[row],
             _grid_right(samples.x_0[row], queries, query) if grids else None,
             _grid_right(drawn[row], queries, query) if grids and wrong_drawn is not None else None,
+            answers[row],
         )
         for row, query in enumerate(index.tolist())
     ]
+
+
+def answer_hashes(x_0: Tokens) -> list[str]:
+    """A short hash of each answer, the same on every device: how two runs are found to agree."""
+    place = torch.arange(x_0.shape[-1], device=x_0.device)
+    return [f"{number & (2**64 - 1):016x}" for number in hash_words(place, x_0).sum(-1).tolist()]
 
 
 def _wrong_cells(answers: Tensor, x_0: Tensor) -> list[tuple[int, ...]]:

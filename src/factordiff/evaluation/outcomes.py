@@ -66,6 +66,11 @@ class Outcomes:
         right = np.bincount(place, weights=self.exact) / np.bincount(place)
         return {str(name): float(value) for name, value in zip(names, right, strict=True)}
 
+    def per_task_counts(self) -> dict[str, int]:
+        """How many queries each task has here."""
+        names, counts = np.unique(self.task, return_counts=True)
+        return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+
 
 def read_outcomes(file: RecordFile, reading: str = "highest-target") -> Outcomes | None:
     """A record file as arrays; a particle method's answer is read as asked. None if it has no record yet."""

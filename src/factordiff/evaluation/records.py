@@ -142,6 +142,8 @@ def _line(record: Record) -> dict[str, Any]:
         "executed": record.executed,
         "seed": record.seed,
     }
+    if record.answer:
+        line["answer"] = record.answer
     if record.drawn is not None:
         line["drawn"] = write_cells(record.drawn)
     if record.grid is not None:
@@ -164,6 +166,7 @@ def _record(line: dict[str, Any]) -> Record:
         None if drawn is None else read_cells(drawn),
         None if grid is None else bool(grid),
         None if drawn_grid is None else bool(drawn_grid),
+        line.get("answer", ""),
     )
 
 

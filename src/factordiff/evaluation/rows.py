@@ -19,7 +19,7 @@ from factordiff.arc.grid import SIDE
 from factordiff.composition.composition import Single
 from factordiff.composition.factors import Partition, blocks, components, rows, whole
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.benchmark import evaluate_batch
+from factordiff.evaluation.benchmark import Question, evaluate_batch
 from factordiff.evaluation.methods import Method, Options, method
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.expert import Expert
@@ -41,11 +41,14 @@ class Row:
     temperatures: tuple[float, ...] | None = None
     beta: tuple[float, ...] | None = None
     queries: int | None = None  # the first of the list; None is all
+    question: Question = "full"
 
     @property
     def name(self) -> str:
         """The row's name, and its file's."""
         parts = [self.split, "+".join(self.experts), self.method]
+        if self.question != "full":
+            parts.append(self.question)
         if self.factors != "pixel":
             parts.append(self.factors)
         if self.temperatures is not None and any(number != 1 for number in self.temperatures):
@@ -71,6 +74,7 @@ class Settings:
     batch_size: int = 1200  # queries in a batch; half as many for methods with several runs of each
     dtype: str = "float32"
     compiled: bool = False
+    cycles: tuple[int, int] | None = None  # refinement in place of the trained
 
     def batch(self, row: Row) -> int:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
@@ -98,15 +102,18 @@ class Place:
 def header(row: Row, settings: Settings, weights: dict[str, str], data: str, listed: int) -> dict[str, Any]:
     """What a file of this row's records must say about itself."""
     determined = {key: value for key, value in asdict(row).items() if key not in ("queries", "experts")}
-    determined = {key: list(v) if isinstance(v, tuple) else v for key, v in determined.items()}
     return {
         "row": row.name,
         "data": data,
         "weights": {name: weights[name] for name in row.experts},
         "listed": listed,
-        "method": determined,
-        "settings": asdict(settings),
+        "method": _as_json(determined),
+        "settings": _as_json(asdict(settings)),
     }
+
+
+def _as_json(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def build_method(
@@ -146,16 +153,17 @@ def run_row(
     settings: Settings,
     place: Place,
     on_batch: Callable[[int], None] | None = None,
+    path: Path | None = None,
 ) -> None:
-    """Answer the row's queries that have no record yet, and append the records to its file.
+    """Answer the row's queries that have no record yet, and append the records to its file (or to `path`).
 
     The list is cut into fixed batches, and whole batches are dealt out to the machines; each writes its own file,
     and the first gathers them. So records do not depend on how many machines there were.
     """
-    path = row.file(place.folder)
+    path = path or row.file(place.folder)
     machines = place.machines
     done = machines.from_first(gather(path, about) if machines.writes else set())
-    mine = path if machines.world == 1 else path.with_name(f"{row.name}.rank{machines.rank}{SUFFIX}")
+    mine = path if machines.world == 1 else path.with_name(f"{_stem(path)}.rank{machines.rank}{SUFFIX}")
     device = queries.queries.device
     for number, missing in enumerate(_missing(row, queries, settings, place, done)):
         if number % machines.world != machines.rank:
@@ -170,6 +178,7 @@ def run_row(
             experts,
             queries,
             index,
+            question=row.question,
             reveal=ByConfidence(settings.steps),
             seed=settings.seed,
             grids=row.split in ("official", "unseen"),
@@ -186,12 +195,15 @@ def run_row(
         torch.distributed.barrier()  # what is decided from the records is decided alike on every machine
 
 
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX)
+
+
 def gather(path: Path, about: dict[str, Any]) -> set[int]:
     """Move what single machines wrote into the row's file; returns the queries that have a record."""
     file = open_records(path, about)
     done = file.done
-    stem = path.name.removesuffix(SUFFIX)
-    for part in sorted(path.parent.glob(f"{stem}.rank*{SUFFIX}")):
+    for part in sorted(path.parent.glob(f"{_stem(path)}.rank*{SUFFIX}")):
         for batch in open_records(part, about).batches:
             if not done.issuperset(record.query for record in batch.records):
                 append(path, batch)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +16,7 @@ from factordiff.evaluation.findings import has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import MODEL, expert_folder, load_expert, read_config
+from factordiff.experts.store import expert_folder, load_expert, read_config, weight_hash
 from factordiff.sampling.engine import Engine
 
 
@@ -165,11 +163,6 @@ def shipped_experts(
         return loaded[name]
 
     return known
-
-
-def weight_hash(folder: Path) -> str:
-    """The sha256 of an expert's weight file."""
-    return hashlib.sha256((folder / MODEL).read_bytes()).hexdigest()
 
 
 def arc_queries(dataset: Dataset) -> Callable[[str], EvaluationSet]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -156,6 +157,11 @@ def load_weights(network: Network, folder: str | Path) -> None:
         raise CheckpointError(f"{path}: damaged or not a safetensors file ({error})") from error
     with torch.no_grad():
         network.vector.copy_(network.layout.pack(weights))
+
+
+def weight_hash(folder: str | Path) -> str:
+    """The sha256 of an expert's weight file: which weights a figure was measured with."""
+    return hashlib.sha256((Path(folder) / MODEL).read_bytes()).hexdigest()
 
 
 def push_expert(folder: str | Path, repository: str, **options: Any) -> str:

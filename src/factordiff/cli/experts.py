@@ -1,0 +1,91 @@
+"""`factordiff experts` and `factordiff card`: which experts there are, and how good they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from factordiff.cli.app import app
+
+
+@app.command()
+def experts(
+    name: Annotated[str, typer.Argument(help="Show this expert's card: a name or a folder.")] = "",
+) -> None:
+    """List the experts that come with the package, with their figures.
+
+    Example: factordiff experts trans-full
+    """
+    from factordiff.evaluation.card import CARD
+    from factordiff.experts.store import expert_folder, shipped_experts
+
+    console = Console()
+    if name:
+        path = expert_folder(name) / CARD
+        console.print(
+            Markdown(_without_front_matter(path.read_text())) if path.is_file() else f"{name} has no card yet"
+        )
+        return
+    names = shipped_experts()
+    if not names:
+        console.print("No experts come with this version; train one with: factordiff train tiny")
+        return
+    table = Table()
+    for heading in (
+        "expert",
+        "backbone",
+        "objective",
+        "parameters",
+        "validation exact",
+        "test exact",
+        "own question",
+    ):
+        table.add_column(
+            heading, justify="left" if heading in ("expert", "backbone", "objective") else "right"
+        )
+    for shipped in names:
+        table.add_row(shipped, *_row(expert_folder(shipped)))
+    console.print(table)
+
+
+def _row(folder: Path) -> list[str]:
+    from factordiff.evaluation.card import read_figures
+    from factordiff.experts.store import read_config
+
+    config, figures = read_config(folder), read_figures(folder)
+    objective = str(config["about"].get("objective", "full"))
+    cells = [config["backbone"], objective, f"{config['parameters']:,}"]
+    for split, question in (("validation", "full"), ("test", "full"), ("test", objective)):
+        found = None if figures is None else figures.find(split, question)
+        asked = question != "full" or (split, question) != ("test", objective)
+        shown = "" if found is None else f"{100 * found.exact:.1f} %"
+        cells.append(shown if asked or cells[-1] != shown else "")
+    return cells
+
+
+def _without_front_matter(text: str) -> str:
+    return text.split("---\n", 2)[2] if text.startswith("---\n") else text
+
+
+@app.command()
+def card(
+    folder: Annotated[Path, typer.Argument(help="The expert's folder: config.json and model.safetensors.")],
+    records: Annotated[list[Path], typer.Argument(help="Files written by eval --out or reproduce.")],
+    run: Annotated[Path | None, typer.Option(help="The folder of the training run, for its length.")] = None,
+) -> None:
+    """Write an expert's card and figures from records of its evaluations.
+
+    Of several runs on one list the longest is the figure; the others are compared with it, answer by answer.
+
+    Example: factordiff card runs/mine/weights validation.jsonl.gz test.jsonl.gz --run runs/mine
+    """
+    from factordiff.evaluation.card import CARD, FIGURES, measure_figures, write_card
+    from factordiff.training.account import account
+
+    write_card(folder, measure_figures(folder, records), account(folder, run))
+    Console().print(f"wrote {folder / CARD} and {folder / FIGURES}", highlight=False)

@@ -1,0 +1,76 @@
+"""How an expert's weights came to be, in sentences for its card: the command, its length, its last check."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from factordiff.experts.store import build, read_config
+from factordiff.training.log import read_log
+from factordiff.training.run_folder import LOG
+from factordiff.training.settings import PRESETS
+
+# How a run is computed and watched, not what it learns.
+UNTOLD = frozenset(
+    {"preset", "compile", "graph", "compile_mode", "kernels", "dtype", "newton_schulz"}
+    | {"check_every", "validation_items", "log_every", "save_seconds"}
+)
+
+# What of a network the command can set.
+FLAGS = ("cycles", "conditioning", "pair_patch", "head", "rotary", "positions", "field")
+
+
+def account(folder: Path, run: Path | None) -> list[str]:
+    """Lines about the training of the expert in a folder; a run's folder knows how long it took and how it ended."""
+    config = read_config(folder)
+    about = config["about"]
+    lines = []
+    if "settings" in about:
+        lines.append(f"`{command(config)}`")
+    if "step" in about:
+        lines.append(f"weights averaged over the steps up to {about['step']:,}")
+    events = [] if run is None else read_log(run / LOG)
+    ends = [event for event in events if event["event"] == "end"]
+    if ends:
+        last = ends[-1]
+        devices = sorted({event["device"] for event in events if "device" in event})
+        where = f" on {', '.join(devices)}" if devices else ""
+        lines.append(f"{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
+        lines.append(
+            f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
+            f"largest color share at foreground {last['largest_share_at_foreground']:.3f}"
+        )
+    return lines
+
+
+def command(config: dict[str, Any]) -> str:
+    """The command that repeats a training, from what the weights' config.json says about it."""
+    settings = config["about"]["settings"]
+    usual = PRESETS[settings["preset"]].as_json()
+    words = ["factordiff", "train", settings["preset"]]
+    for name, value in settings.items():
+        if name == "network":
+            words += _network_words(config["backbone"], value, usual["network"])
+        elif name not in UNTOLD and value != usual.get(name):
+            words += [f"--{name.replace('_', '-')}", _word(value)]
+    return shlex.join(words)
+
+
+def _network_words(backbone: str, network: dict[str, Any], preset: dict[str, Any]) -> list[str]:
+    usual = build(backbone, preset).config.as_json()
+    words = []
+    for name in FLAGS:
+        value = network.get(name, usual.get(name))
+        if value == usual.get(name):
+            continue
+        flag = {"cycles": "refinement"}.get(name, name).replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", _word(value)]
+    return words
+
+
+def _word(value: Any) -> str:
+    return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,118 @@
+"""`factordiff eval`, `card` and `experts` on a small untrained expert, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from factordiff.cli.app import app
+from factordiff.errors import DataError, FactorDiffError, InvalidInput
+from factordiff.evaluation.card import CARD, read_figures
+from factordiff.evaluation.records import read_records
+from factordiff.experts.store import build, save_expert
+from factordiff.training.settings import preset
+
+SMALL = {"width": 16, "context": 16, "encoder": 8, "heads": 2, "latents": 2, "cycles": [1, 1]}
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def expert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = {**preset("fast").as_json(), "network": SMALL, "batch": 64}
+    about = {"objective": "occupancy", "step": 7, "data": "x", "settings": settings}
+    return save_expert(build("trans-ir", SMALL), tmp_path_factory.mktemp("experts") / "small-occ", about)
+
+
+@pytest.fixture(scope="module")
+def records(expert: Path) -> Path:
+    path = expert.parent / "validation.jsonl.gz"
+    call("eval", "--experts", str(expert), "--limit", "3", "--steps", "2", "--out", str(path))
+    return path
+
+
+def test_an_evaluation_continues_where_it_stopped(expert: Path, records: Path) -> None:
+    before = read_records(records)
+    assert [record.query for record in before.records] == [0, 1, 2]
+    assert all(len(record.answer) == 16 for record in before.records)
+    shown = call("eval", "--experts", str(expert), "--limit", "5", "--steps", "2", "--out", str(records))
+    assert "the first 5 queries only" in " ".join(shown.split())
+    after = read_records(records)
+    assert after.records[:3] == before.records
+    assert len(after.batches) == 2
+    with pytest.raises(FactorDiffError, match=r"settings\.steps is 2 in the file and 3 now"):
+        call("eval", "--experts", str(expert), "--limit", "5", "--steps", "3", "--out", str(records))
+
+
+def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
+    shown = call(
+        "eval", "--experts", str(expert), "--limit", "2", "--steps", "1", "--question", "occupancy", "--per-task"
+    )  # fmt: skip
+    assert "question" in shown
+    assert shown.count("0.0 %") >= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--question", "shape"), "question: expected one of full, occupancy, color"),
+        (("--out", "plain.json"), r"expected a name that ends in \.jsonl\.gz"),
+        (("--cycles", "2"), "cycles: expected two numbers"),
+        (("--dtype", "int8"), "dtype: expected auto, float32 or bfloat16"),
+        (("--batch", "-1"), "batch: expected at least 1"),
+    ],
+)
+def test_bad_arguments_are_named(expert: Path, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        call("eval", "--experts", str(expert), "--limit", "1", *arguments)
+
+
+def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:
+    own = expert.parent / "own.jsonl.gz"
+    again = expert.parent / "again.jsonl.gz"
+    options = ("eval", "--experts", str(expert), "--steps", "2")
+    call(*options, "--limit", "4", "--question", "occupancy", "--out", str(own))
+    call(*options, "--limit", "2", "--batch", "1", "--out", str(again))
+    log = {"event": "end", "seconds": 90.0, "loss": 0.5, "exact": 0.25, "largest_share_at_foreground": 0.111}
+    (expert.parent / "log.jsonl").write_text(json.dumps(log) + "\n")
+    call("card", str(expert), str(records), str(again), str(own), "--run", str(expert.parent))
+    figures = read_figures(expert)
+    assert figures is not None
+    one = figures.find("validation")
+    assert one is not None
+    right = [record.exact for record in read_records(records).records]
+    assert one.right().tolist() == right
+    assert one.exact == pytest.approx(sum(right) / len(right))
+    assert figures.find("validation", "occupancy") is not None
+    assert figures.find("test") is None
+    (agreement,) = figures.agreements
+    assert (agreement.queries, agreement.equal) == (2, 1.0)
+    text = (expert / CARD).read_text()
+    assert "`factordiff train fast --refinement 1,1 --batch 64`" in text
+    assert "1.5 minutes, seed 0" in text
+    assert "| validation | occupancy | 4 |" in text
+    assert "Known failures" in text
+    assert "small-occ" in call("experts", str(expert))
+
+
+def test_records_of_other_weights_make_no_card(expert: Path, records: Path, tmp_path: Path) -> None:
+    other = save_expert(build("trans-ir", SMALL, seed=1), tmp_path / "other")
+    with pytest.raises(DataError, match="not of the weights"):
+        call("card", str(other), str(records))
+    assert not (other / CARD).exists()
+
+
+def test_the_list_of_experts_names_what_ships_or_how_to_train() -> None:
+    from factordiff.experts.store import shipped_experts
+
+    shown = call("experts")
+    assert (
+        all(name in shown for name in shipped_experts()) if shipped_experts() else "factordiff train" in shown
+    )
