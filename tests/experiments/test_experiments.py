@@ -106,7 +106,7 @@ def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
     bench = lookup_bench(sets, tmp_path / "records", limit=5)
     EXPERIMENTS["single-experts"].run(bench)
     write_report(document(tmp_path / "records"), tmp_path)
-    assert "A SUBSET: 4 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
+    assert "A SUBSET: 6 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
     assert '<p class="warning">A SUBSET' in (tmp_path / "report.html").read_text()
     assert len(Archive(tmp_path / "records").outcomes(single("trans-occ"))) == 5
 

@@ -39,7 +39,7 @@ def account(folder: Path, run: Path | None) -> list[str]:
         lines.append(f"{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
         lines.append(
             f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
-            f"largest color share at foreground {last['largest_share_at_foreground']:.3f}"
+            f"largest share of one value at foreground {last['largest_share_at_foreground']:.3f}"
         )
     return lines
 
