@@ -138,6 +138,10 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
     result = run(app, ["solve", str(tmp_path / "plus.json")])
     assert isinstance(result.exception, Unavailable)
     assert "'trans-full' is neither a folder nor a shipped expert" in str(result.exception)
+    assert "factordiff train fast --backbone trans-ir --objective full --out runs/trans-full" in str(
+        result.exception
+    )
+    assert str(tmp_path / "none" / "trans-full") in str(result.exception)
     tiny_experts(tmp_path / "weights")
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
     result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "conv-full=0.25"])

@@ -42,6 +42,7 @@ def play(
     import torch
 
     from factordiff.experts.store import shipped_experts
+    from factordiff.solving.whereabouts import SMALL
     from factordiff.training.machines import choose_device
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
@@ -51,7 +52,9 @@ def play(
 
     names = [name.strip() for name in experts.split(",") if name.strip()] or shipped_experts()
     if not names:
-        raise Unavailable("experts: none are shipped with this version; name folders with --experts a,b")
+        raise Unavailable(
+            f"experts: none are shipped with this version; {SMALL}, then `factordiff play --experts runs/tiny`"
+        )
     console = Console()
     torch.set_num_threads(threads)
     with console.status("loading the experts"):

@@ -15,12 +15,13 @@ from factordiff.composition.factors import Partition
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.evaluation.methods import METHODS, Method, Options, answer, method
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import expert_folder, load_expert, read_config
+from factordiff.experts.store import load_expert, read_config
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.factors import check_factors, partition, query_of
 from factordiff.solving.pace import Pace, reveal_rule
+from factordiff.solving.whereabouts import find_expert
 
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
@@ -186,9 +187,9 @@ def compose(
 
 def _member(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> Member:
     if isinstance(expert, str | Path):
-        folder = expert_folder(expert)
-        objective = str(read_config(folder).get("about", {}).get("objective", "full"))
-        return Member(name or folder.resolve().name, load_expert(folder, device), objective)
+        found = find_expert(expert)
+        objective = str(read_config(found.folder).get("about", {}).get("objective", "full"))
+        return Member(name or found.name, load_expert(found.folder, device), objective)
     if not isinstance(expert, Expert):
         raise InvalidInput(
             f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +11,8 @@ import torch
 from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import expert_folder, load_expert, read_config
+from factordiff.experts.store import load_expert, read_config
+from factordiff.solving.whereabouts import find_expert
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Roster:
         """Shipped experts by name and others by folder; a folder is called by its last name."""
         entries: list[Entry] = []
         for given in experts:
-            folder = expert_folder(given)
-            config = read_config(folder)
+            found = find_expert(given)
+            config = read_config(found.folder)
             about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
             objective = str(config.get("about", {}).get("objective", "full"))
-            name = _unused(Path(folder).resolve().name, [entry.name for entry in entries])
-            entries.append(Entry(name, load_expert(given, device), objective, about))
+            name = _unused(found.name, [entry.name for entry in entries])
+            entries.append(Entry(name, load_expert(found.folder, device), objective, about))
         return cls(entries, device)
 
     def __getitem__(self, name: str) -> Entry:
