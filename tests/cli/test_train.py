@@ -20,6 +20,7 @@ from factordiff.cli.train import _settings
 from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.experts.store import load_expert, read_config
 from factordiff.training.checkpoint import latest
+from factordiff.training.log import read_log
 from factordiff.training.settings import preset
 from factordiff.training.step import Loss
 
@@ -173,3 +174,15 @@ def test_non_finite_steps_have_an_exit_code_of_their_own(
     assert found is not None
     assert int(found[0].tensors["updates"]) == 2
     assert torch.equal(load_expert(out / "weights").vector, found[0].tensors["ema"])
+
+
+@pytest.mark.slow
+def test_the_laptop_preset_learns_its_tasks(tmp_path: Path) -> None:
+    """A third of its steps are enough for half of the held-out instances."""
+    steps = preset("tiny").max_steps // 3
+    ended = run("tiny", "--device", "cpu", "--max-steps", str(steps), "--out", str(tmp_path / "run"))
+    assert ended.exit_code == 0, ended.output
+    summary = read_log(tmp_path / "run" / "log.jsonl")[-1]
+    assert len(preset("tiny").tasks or ()) == 8
+    assert preset("tiny").validation_items == 8 * 40  # all that are held out
+    assert summary["decoded_exact"] >= 0.5

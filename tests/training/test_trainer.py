@@ -15,6 +15,7 @@ from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
 from factordiff.training.machines import Machines, choose_device
 from factordiff.training.step import BAD_IN_A_ROW
+from factordiff.training.validation import decoded, one_shot
 from tests.training.runs import StopAt, digest, trainer
 from tests.training.synthetic import Flips
 
@@ -150,6 +151,24 @@ def test_ten_in_a_row_end_the_run_with_a_usable_checkpoint(tmp_path: Path) -> No
     assert int(healed.step.counters["updates"]) == 30
 
 
+class Elsewhere(Machines):
+    """A machine among two whose partner agrees to everything: steps are looked at now and then only."""
+
+    def agree(self, flag: bool, device: torch.device) -> bool:
+        return flag
+
+    def from_first(self, thing: Any) -> Any:
+        return thing
+
+
+def test_ten_in_a_row_are_noticed_after_the_last_step_too() -> None:
+    run = trainer(max_steps=20, log_every=50, check_every=50)
+    run.machines = Elsewhere(rank=0, world=2)
+    poison(run, set(range(5, 20)))
+    summary = run.run()
+    assert (summary["diverged"], summary["step"]) == (True, 5 + BAD_IN_A_ROW)
+
+
 def test_early_stopping_exports_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = {5: 1.0, 10: 0.5, 15: 0.6, 20: 0.7, 25: 0.1}
     run = trainer(tmp_path, max_steps=60, patience=2)
@@ -168,6 +187,12 @@ def test_early_stopping_exports_the_best(tmp_path: Path, monkeypatch: pytest.Mon
     found = latest(tmp_path)
     assert found is not None
     assert torch.equal(found[0].best, seen[10])  # type: ignore[arg-type]
+    # The summary speaks of the weights that are kept, not of the last ones.
+    assert summary["weights_of_step"] == 10
+    condition, x_0 = run.source.validation(run.settings.validation_items)
+    kept = load_expert(tmp_path / "weights")
+    assert summary.items() >= (one_shot(kept, condition, x_0) | decoded(kept, condition, x_0)).items()
+    assert one_shot(run.expert, condition, x_0) == one_shot(kept, condition, x_0)
 
 
 def test_weights_to_start_from(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ def summary_sentence(summary: dict[str, Any], weights: Path) -> str:
         parts.append(f"color given foreground {100 * summary['given_foreground']:.2f} %")
     if summary["skipped"]:
         parts.append(f"{summary['skipped']} non-finite steps skipped")
-    return ", ".join([*parts, f"weights in {weights}"])
+    of_step = (
+        f"of step {summary['weights_of_step']} " if summary["weights_of_step"] != summary["step"] else ""
+    )
+    return ", ".join([*parts, f"weights {of_step}in {weights}"])
 
 
 def divergence_sentence(summary: dict[str, Any], out: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from factordiff.experts.store import build, load_weights
 from factordiff.training.checkpoint import Checkpoint
@@ -17,11 +18,11 @@ from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines
 from factordiff.training.progress import Progress
 from factordiff.training.run_folder import RunFolder
-from factordiff.training.settings import MAY_CHANGE, Settings
+from factordiff.training.settings import Settings
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
-from factordiff.training.validation import Validate, decoded, one_shot, validation_loss
+from factordiff.training.validation import decoded, one_shot, validation_loss
 
 
 class Trainer:
@@ -37,17 +38,14 @@ class Trainer:
         resume: bool = False,
         init_from: Path | None = None,
         machines: Machines | None = None,
-        validate: Validate = one_shot,
-        validate_last: Validate = decoded,
         observers: tuple[Observer, ...] = (),
     ) -> None:
         self.device = torch.device(device)
         self.machines = machines or Machines()
         self.settings = settings = decided(settings, self.device, self.machines)
-        self.source, self.validate, self.validate_last = source, validate, validate_last
-        self.observers = observers
+        self.source, self.observers = source, observers
         self.progress = Progress()
-        self.best: torch.Tensor | None = None
+        self.best: Tensor | None = None
         self.stopped_by = ""
         self.diverged = False  # stopped by non-finite losses or gradients
         self.seconds_saving = 0.0
@@ -55,11 +53,10 @@ class Trainer:
         network = build(settings.backbone, settings.network, settings.seed)
         if init_from is not None:
             load_weights(network, init_from)
-        network = network.to(self.device)
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
         self.step = Step(
-            network,
+            network.to(self.device),
             source,
             settings,
             as_dtype(settings.dtype),
@@ -68,7 +65,10 @@ class Trainer:
             self.machines.world,
         )
         self.done = 0
-        self.folder = RunFolder(out, self._identity()) if out is not None and self.machines.writes else None
+        self.folder: RunFolder | None = None
+        if out is not None and self.machines.writes:
+            identity = settings.identity() | {"network": network.config.as_json(), "data": source.digest}
+            self.folder = RunFolder(out, identity)
         if out is not None:
             self._open(resume)
 
@@ -95,12 +95,6 @@ class Trainer:
         for sentence in damaged:
             self._tell({"event": "note", "step": self.done, "note": f"passed over: {sentence}"})
 
-    def _identity(self) -> dict[str, Any]:
-        """What a checkpoint and the run that continues it must have in common."""
-        settings = {key: value for key, value in self.settings.as_json().items() if key not in MAY_CHANGE}
-        network = self.step.network.config.as_json()
-        return {**settings, "network": network, "data": self.source.digest}
-
     def _tell(self, event: Event) -> None:
         if self.machines.writes:
             for observer in self.observers:
@@ -114,36 +108,40 @@ class Trainer:
         began = time.monotonic()
         limit = math.inf if max_minutes is None else 60.0 * max_minutes
         before, first = self.progress.seconds, self.done
+        origin = began - before  # where the clock of the whole run would have started without a pause
         self._tell({"event": "start", "step": self.done, "parameters": self.step.network.layout.count})
         with caught_signals() as signalled:
-            self._loop((started or began) + limit, min(8.0, 0.1 * limit), signalled, began)
-            self.progress.seconds = before + time.monotonic() - began
+            self._loop((started or began) + limit, min(8.0, 0.1 * limit), signalled, origin)
+            self.progress.seconds = time.monotonic() - origin
             finished = not self.stopped_by
             if not finished:  # whoever stopped the run may not wait for the last check
                 self._save()
-            check = self._check(last=True)
+            measured = self._check(last=True)
             if finished:
                 self._save()
-            summary = self._summary(check, self.done - first, self.progress.seconds - before)
+            if self.best is not None:  # what is said at the end is true of the weights that are kept
+                measured = self._measure(self.best, last=True)
+            summary = self._summary(measured, self.done - first, self.progress.seconds - before)
             self._tell(summary)
             if self.folder is not None:
                 self.folder.draw_curves()
         return summary
 
-    def _loop(self, deadline: float, reserve: float, signalled: Callable[[], str], began: float) -> None:
+    def _loop(self, deadline: float, reserve: float, signalled: Callable[[], str], origin: float) -> None:
         """Step until something ends the run; `reserve` seconds before the deadline are for ending it well."""
         settings = self.settings
         advance: Callable[[], None] = Recorded(self.step) if settings.graph == "on" else self.step
         slowest_check = 0.0
         last_save = last_log = time.monotonic()
-        logged_step, start_seconds = self.done, self.progress.seconds
-        eager = self.device.type != "cuda" and self.machines.world == 1
+        logged_step = self.done
+        # Looking at a step's outcome waits for the device and the other machines: not after every step then.
+        looks_always = self.device.type != "cuda" and self.machines.world == 1
         while self.done < settings.max_steps and not self.stopped_by:
             advance()
             self.done += 1
             at_log = self.done % settings.log_every == 0
             at_check = self.done % settings.check_every == 0
-            if not (at_log or at_check or eager):
+            if not (at_log or at_check or looks_always or self.done == settings.max_steps):
                 continue
             if at_log:
                 self._log(self.done - logged_step, time.monotonic() - last_log)
@@ -161,7 +159,7 @@ class Trainer:
                 self._maybe_stop(deadline - reserve - 2.0 * slowest_check, signalled)
             now = time.monotonic()
             if (at_log or at_check) and self.folder is not None and now - last_save >= settings.save_seconds:
-                self.progress.seconds = start_seconds + now - began
+                self.progress.seconds = now - origin
                 self._save()
                 last_save = time.monotonic()
                 last_log += last_save - now
@@ -189,23 +187,26 @@ class Trainer:
             }
         )
 
-    def _check(self, last: bool = False) -> Event:
-        """Validate the averaged weights and keep the account of early stopping."""
+    def _measure(self, averaged: Tensor, last: bool) -> dict[str, float]:
+        """How good averaged weights are; drawn step by step too when it is for the last time."""
         with torch.no_grad():
-            self.expert.vector.copy_(self.step.ema)
+            self.expert.vector.copy_(averaged)
         condition, x_0 = self.source.validation(self.settings.validation_items)
         condition, x_0 = condition.to(self.device), x_0.to(self.device)
         loss = validation_loss(self.expert, condition, x_0, self.settings.objective)
-        loss = self.machines.from_first(loss)
-        event: Event = {"event": "check", "step": self.done, "loss": loss}
-        for validate in (self.validate, self.validate_last)[: 2 if last else 1]:
-            event |= validate(self.expert, condition, x_0)
+        measured = {"loss": self.machines.from_first(loss)}  # the machines must decide alike
+        measured |= one_shot(self.expert, condition, x_0)
+        return measured | decoded(self.expert, condition, x_0) if last else measured
+
+    def _check(self, last: bool = False) -> dict[str, float]:
+        """Measure the averaged weights and keep the account of early stopping."""
+        measured = self._measure(self.step.ema, last)
         # Checks between the regular ones (at a stop) do not count, or a resumed run would stop elsewhere.
         regular = self.done % self.settings.check_every == 0
-        if regular and self.progress.count_check(self.done, loss) and self.settings.patience:
+        if regular and self.progress.count_check(self.done, measured["loss"]) and self.settings.patience:
             self.best = self.step.ema.clone()
-        self._tell(event)
-        return event
+        self._tell({"event": "check", "step": self.done, **measured})
+        return measured
 
     def _save(self) -> None:
         """Write checkpoint and weights, unless this moment is saved already."""
@@ -213,18 +214,11 @@ class Trainer:
         if self.folder is None or now == self._saved:
             return
         began = time.monotonic()
-        averaged, step = (self.step.ema, self.done)
-        if self.best is not None:  # a run that stops early is worth its best weights
-            averaged, step = self.best, self.progress.best_step
         with torch.no_grad():
-            self.expert.vector.copy_(averaged)
+            self.expert.vector.copy_(self.step.ema if self.best is None else self.best)
         settings = self.settings.as_json()
-        about = {
-            "objective": self.settings.objective,
-            "step": step,
-            "data": self.source.digest,
-            "settings": settings,
-        }
+        about = {"objective": self.settings.objective, "step": self._kept_step()}
+        about |= {"data": self.source.digest, "settings": settings}
         run = {"settings": settings, "progress": self.progress.as_json()}
         saved = Checkpoint(self.step.state(), run, self.best)
         self.folder.save(self.done, saved, self.progress.best_step, self.expert, about)
@@ -233,10 +227,16 @@ class Trainer:
         self.seconds_saving += seconds
         self._tell({"event": "save", "step": self.done, "seconds": seconds})
 
-    def _summary(self, check: Event, steps: int, seconds: float) -> Event:
+    def _kept_step(self) -> int:
+        """Of which step the weights for users are: the best one of a run that stops early."""
+        return self.done if self.best is None else self.progress.best_step
+
+    def _summary(self, measured: dict[str, float], steps: int, seconds: float) -> Event:
         return {
-            **check,
             "event": "end",
+            "step": self.done,
+            **measured,
+            "weights_of_step": self._kept_step(),
             "backbone": self.settings.backbone,
             "objective": self.settings.objective,
             "steps_this_time": steps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
@@ -16,8 +16,6 @@ from factordiff.experts.refinement import Network
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
 from factordiff.types import CellLogProbs, Tokens
-
-Validate = Callable[[Network, Condition, Tokens], dict[str, float]]
 
 ROWS = 600  # of one pass
 DECODING_STEPS = 20
