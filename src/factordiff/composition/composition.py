@@ -23,6 +23,10 @@ class State:
     log_density: LogDensities  # ell_m = log p_m(x_U), tracked along each row's path
     item: Int[Tensor, " batch"]  # which item a row belongs to
 
+    def __repr__(self) -> str:
+        rows, cells = self.x_t.shape
+        return f"State({rows} rows of {cells} cells, {int(self.masked.sum())} of them masked)"
+
     @classmethod
     def start(cls, x_t: Tokens, mask: int, experts: int) -> State:
         """The state of rows about which nothing is known yet: one row per item, zero log-densities."""
@@ -39,6 +43,12 @@ class Composed:
     routing: RoutingMap | None = None  # z: the expert that speaks for each cell
     log_kappa: LogDensities | None = None  # set: one expert, drawn by these, speaks for all cells of a step
     log_doubt: Float[Tensor, "batch cell"] | None = None  # set: order reveals by this, not by log_probs
+
+    def __repr__(self) -> str:
+        rows, cells, values = self.log_probs.shape
+        extras = ("log_z", "routing", "log_kappa", "log_doubt")
+        also = "".join(f", with {name}" for name in extras if getattr(self, name) is not None)
+        return f"Composed({rows} rows of {cells} cells with {values} values{also})"
 
 
 class Composition(ABC):

@@ -58,6 +58,9 @@ class Engine:
         ways = (["compiled"] if self._compiled else []) + (["graphs"] if self._graphs is not None else [])
         return " + ".join(ways) or "eager"
 
+    def __repr__(self) -> str:
+        return f"Engine({type(self.network).__name__}, {self.how})"
+
     def encode(self, condition: Any) -> Any:
         """The network's own encoding; falls back to eager parts when they cannot be compiled here."""
         try:

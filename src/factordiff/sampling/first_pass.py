@@ -24,6 +24,9 @@ class FirstPass:
     def __len__(self) -> int:
         return sum(len(shelf.slots) for _, shelf in self._shelves)
 
+    def __repr__(self) -> str:
+        return f"FirstPass({len(self)} passes of {len(self._shelves)} experts remembered)"
+
     def known(self, expert: Expert, ids: list[int]) -> Bool[Tensor, " batch"]:
         """Which of the items the expert was already asked about."""
         slots = self._shelf(expert).slots

@@ -32,6 +32,10 @@ class Law:
     log_w: Float[Tensor, " outcome"]  # zero unless the composition has a target
     values: int
 
+    def __repr__(self) -> str:
+        outcomes, cells = self.x_0.shape
+        return f"Law({outcomes} outcomes of {cells} cells with {self.values} values)"
+
     def distribution(self, weighted: bool = False) -> Float[Tensor, ...]:
         """Probabilities as a table with one axis per cell; `weighted` and normalised by the weights, if asked."""
         cells = self.x_0.shape[1]

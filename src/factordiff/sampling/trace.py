@@ -44,6 +44,10 @@ class Step:
     ess: list[float] | None
     ancestors: list[list[int]] | None
 
+    def __repr__(self) -> str:
+        revealed = sum(len(cells) for item in self.revealed for cells in item)
+        return f"Step({len(self.x)} items, {revealed} cells revealed)"
+
 
 @dataclass
 class Trace:
@@ -52,6 +56,13 @@ class Trace:
     values: int
     start: list[list[int]]  # item, cell
     steps: list[Step] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        cells = len(self.start[0]) if self.start else 0
+        particles = len(self.steps[0].x[0]) if self.steps and self.steps[0].x else 1
+        return (
+            f"Trace({len(self.start)} items of {cells} cells, {particles} particles, {len(self.steps)} steps)"
+        )
 
     def record(
         self,

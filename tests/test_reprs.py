@@ -1,0 +1,94 @@
+"""Whatever a person prints says in a line what it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+import factordiff
+from factordiff import (
+    Ancestral,
+    Bucket,
+    ByConfidence,
+    ByEntropy,
+    ByMargin,
+    ByProduct,
+    Engine,
+    FactorWeights,
+    FirstPass,
+    GeometricMean,
+    HardViews,
+    MaskedLanguageModel,
+    Mixture,
+    Product,
+    Repaired,
+    Routing,
+    Savings,
+    Single,
+    SoftRouting,
+    State,
+    SuperDiff,
+    SuperDiffAnd,
+    TabularExpert,
+    Views,
+    Vocabulary,
+    compose,
+    exact_law,
+    feynman_kac,
+    rne,
+)  # fmt: skip
+from factordiff.composition.factors import rows
+from factordiff.experts.store import build
+from factordiff.solving.answer import Refusal
+from tests.solving_experts import TINY, halves, task
+
+# Protocols, abstract classes and errors; a condition is what an expert makes of it.
+NOT_PRINTED = {"Composition", "Expert", "FactorDiffError", "InvalidInput", "RevealRule", "Condition"}
+
+
+@pytest.fixture(scope="module")
+def things() -> list[object]:
+    expert = TabularExpert(torch.full((2, 2), 0.25))
+    state = State.start(torch.full((2, 4), 2), 2, 2)
+    said = torch.full((2, 2, 4, 2), 0.5).log()
+    answers = compose(halves(), reveal=ByConfidence(8)).solve(task())
+    explanation = answers[0].explain()
+    trace = answers[0].trace
+    assert trace is not None
+    return [
+        Ancestral(4), ByConfidence(4), ByMargin(0.9), ByEntropy(0.1), ByProduct(0.9), Repaired(ByMargin(0.9)),
+        Bucket(8), FirstPass(), Savings(), Vocabulary(3), expert, state, Routing()(said, state),
+        Single(), Mixture(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(), feynman_kac(), rne(),
+        Routing(), SoftRouting(), FactorWeights(torch.eye(2), rows(2, 2)), Views(), HardViews(),
+        exact_law([expert, expert], Mixture(), 2), Engine(build("trans-ir", TINY)),
+        MaskedLanguageModel(print, [1, 2], 0), answers[0].team, answers, *answers, answers[0].routing,
+        answers[0].alone[0], explanation, explanation.decisions[0], trace, trace.steps[0], answers[0].samples,
+        task(), task().tests[0], Refusal("a", "too large"),
+    ]  # fmt: skip
+
+
+def test_each_says_what_it_is_in_a_line(things: list[object]) -> None:
+    for thing in things:
+        shown = repr(thing)
+        assert shown.startswith(type(thing).__name__), shown
+        assert not re.search(r"object at 0x|tensor\(", shown), shown
+        assert len(shown) < 250, shown
+        assert "\n" not in shown, shown
+
+
+def test_every_public_class_is_among_them(things: list[object]) -> None:
+    public = {name for name in factordiff.__all__ if isinstance(getattr(factordiff, name), type)}
+    kinds = {parent.__name__ for thing in things for parent in type(thing).__mro__}
+    assert public - NOT_PRINTED <= kinds, public - NOT_PRINTED - kinds
+
+
+def test_numbers_are_the_things_own(things: list[object]) -> None:
+    found = {type(thing).__name__: repr(thing) for thing in things}
+    assert found["Trace"] == "Trace(1 items of 100 cells, 1 particles, 8 steps)"
+    assert found["Step"] == "Step(1 items, 12 cells revealed)"
+    assert found["Law"] == "Law(4 outcomes of 2 cells with 2 values)"
+    assert found["State"] == "State(2 rows of 4 cells, 8 of them masked)"
+    assert found["Composed"] == "Composed(2 rows of 4 cells with 2 values, with routing, with log_doubt)"
+    assert found["Engine"] == "Engine(TransIR, eager)"
