@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,10 +16,14 @@ from factordiff.arc.svg import HIDDEN, expert_color
 from factordiff.errors import DataError, InvalidInput
 from factordiff.solving.answer import Answer
 from factordiff.solving.story import NOBODY, chapters
+from factordiff.solving.team import Team
 
 CELL = 16
 LEGEND = 20
 PAUSE_MS, LAST_PAUSE_MS = 120, 2_000
+NO_PATH = (
+    "animate: a vote over several experts has no single path to show; choose another method or leave it out"
+)
 
 
 def picture(answers: Sequence[Answer]) -> Image.Image:
@@ -31,7 +36,7 @@ def picture(answers: Sequence[Answer]) -> Image.Image:
 def animation(answer: Answer) -> list[Image.Image]:
     """The answer as it filled, step by step, beside who decided each cell."""
     if answer.trace is None:
-        raise InvalidInput("animate: a vote over several experts has no single path to show")
+        raise InvalidInput(NO_PATH)
     height, width = answer.shape
     mask = answer.trace.values
     cells = np.array(answer.trace.start[0]).reshape(SIDE, SIDE)
@@ -76,6 +81,20 @@ def check_ending(option: str, file: Path, endings: Sequence[str]) -> None:
     """Refuse a file name of the wrong kind before any work is done."""
     if file.suffix.lower() not in endings:
         raise InvalidInput(f"{option}: expected a file name that ends in {' or '.join(endings)}, got {file}")
+
+
+def check_path_to_show(team: Team) -> None:
+    """Refuse to animate a team whose answers are pooled from several runs, before any work is done."""
+    if team.method == "vote" and len(team) > 1:
+        raise InvalidInput(NO_PATH)
+
+
+def check_place(option: str, file: Path) -> None:
+    """Refuse a file that could not be written after all the work: a folder, or one in a place that is closed."""
+    place = next(folder for folder in file.absolute().parents if folder.exists())
+    if file.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
+        what = "is a folder" if file.is_dir() else f"cannot be written into {place}"
+        raise InvalidInput(f"{option}: {file} {what}; choose another file name")
 
 
 def _save(file: Path, write: Callable[[io.BytesIO, str], None]) -> None:
