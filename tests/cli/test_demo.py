@@ -13,9 +13,12 @@ import pytest
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
+from factordiff.arc.dataset import Dataset
 from factordiff.cli import demo as verb
 from factordiff.cli.app import app
+from factordiff.cli.demo_arc import PUBLISHED, as_task, demonstrate
 from factordiff.errors import InvalidInput
+from factordiff.experts.store import build, save_expert
 from factordiff.toy.exactness import Measured
 from factordiff.toy.painting import paint, picture
 
@@ -24,7 +27,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def test_demo_prints_the_table_and_the_pictures() -> None:
-    result = run(app, ["demo", "--draws", "320"])
+    result = run(app, ["demo", "--toy", "--draws", "320"])
     assert result.exit_code == 0, result.output
     for method in (
         "single",
@@ -46,14 +49,14 @@ def test_demo_prints_the_table_and_the_pictures() -> None:
 
 
 def test_demo_refuses_too_few_draws() -> None:
-    result = run(app, ["demo", "--draws", "3"])
+    result = run(app, ["demo", "--toy", "--draws", "3"])
     assert isinstance(result.exception, InvalidInput)
     assert "draws" in str(result.exception)
 
 
 def test_demo_is_written_in_ascii_where_nothing_else_is_understood() -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "factordiff", "demo", "--draws", "32"],
+        [sys.executable, "-m", "factordiff", "demo", "--toy", "--draws", "32"],
         env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         timeout=120,
@@ -111,3 +114,21 @@ def test_grid_draws_every_cell(colors: bool) -> None:
 
 def test_letters_tell_every_value_apart() -> None:
     assert len(set(verb.VALUE_LETTERS)) == len(set(verb.VALUE_STYLES)) == len(picture().unique())
+
+
+def test_on_arc_two_experts_answer_the_first_queries_of_the_lists(tmp_path: Path) -> None:
+    small = {"width": 16, "context": 16, "encoder": 8, "heads": 2, "latents": 2, "cycles": [1, 1]}
+    folders = [
+        str(save_expert(build("trans-ir", small, seed), tmp_path / f"expert-{seed}")) for seed in (0, 1)
+    ]
+    written = StringIO()
+    demonstrate(Console(file=written, width=120), folders, tmp_path, held_out=2)
+    shown = written.getvalue()
+    queries = Dataset.load().evaluation("test", 2)
+    for index in range(2):
+        assert f"{as_task(queries, index).id}, test 0" in shown
+    assert shown.count("attempt 1 ") >= 2 + PUBLISHED
+    for line in ("expert-0 alone", "expert-1 alone", "per-pixel routing"):
+        assert re.search(rf"{line}\W+0 of 2\W+0 of {PUBLISHED}", shown), line
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "demo.gif").read_bytes().startswith(b"GIF8")

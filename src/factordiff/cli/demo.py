@@ -1,8 +1,9 @@
-"""`factordiff demo`: which compositions are exact, and a picture painted by two experts."""
+"""`factordiff demo`: two experts at work on ARC, or on tiny worlds where one sees which compositions are exact."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from factordiff.toy.exactness import Measured
     from factordiff.toy.painting import Painted
 
+SHOWN = ("trans-full", "conv-full")
 HIDDEN = -1
 PLAIN_WIDTH = 110  # of lines written to a file or pipe
 WIDE = 100  # columns that leave room for a reading of each line
@@ -33,23 +35,39 @@ EXPERT_LETTERS = ("ee", "mm")
 
 @app.command()
 def demo(
+    toy: Annotated[bool, typer.Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
+    experts: Annotated[str, typer.Option(help="Two experts, names or folders.")] = "",
+    out: Annotated[Path, typer.Option(help="Where the picture and the animation go.")] = Path("."),
     draws: Annotated[
-        int, typer.Option(help="Particles drawn for each Monte Carlo line of the table.")
+        int, typer.Option(help="With --toy: particles drawn for each Monte Carlo line of the table.")
     ] = 48_000,
-    seed: Annotated[int, typer.Option(help="Every random number is a function of this.")] = 0,
+    seed: Annotated[int, typer.Option(help="With --toy: every random number is a function of this.")] = 0,
 ) -> None:
-    """See which compositions are exact, then watch two experts paint one picture.
+    """Watch two experts answer ARC queries together; with --toy, see which compositions are exact.
 
-    Example: factordiff demo --draws 4000 --seed 1
+    Example: factordiff demo --toy --draws 4000 --seed 1
     """
+    from factordiff.experts.store import shipped_experts
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PLAIN_WIDTH)
+    chosen = [name.strip() for name in experts.split(",") if name.strip()] or list(SHOWN)
+    if not toy and (experts or set(SHOWN) <= set(shipped_experts())):
+        from factordiff.cli.demo_arc import demonstrate
+
+        demonstrate(console, chosen, out)
+    else:
+        _exactness(console, draws, seed)
+
+
+def _exactness(console: Console, draws: int, seed: int) -> None:
+    """The table of distances on tiny worlds, then a picture painted by two experts."""
     import torch
 
     from factordiff.toy.exactness import measurements
 
     torch.set_num_threads(1)  # the tensors are tiny: more threads only get in each other's way
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
     console.print(Text.from_markup("\n[bold]Which compositions draw from what they promise?[/]"))
     console.print(
         "Tiny worlds of 4 cells and 3 values, so that every path can be enumerated. The distance is total "

@@ -103,12 +103,12 @@ def refused(task: Task | Refusal) -> Refusal | None:
 def show(console: Console, answer: Answer) -> None:
     """One answer: input, attempts, who decided, and the truth where it is known."""
     colored = console.color_system is not None and not console.no_color
-    panels = [("input", _cells(answer.query, colored)), ("attempt 1", _cells(answer.grid, colored))]
+    panels = [("input", drawn_cells(answer.query, colored)), ("attempt 1", drawn_cells(answer.grid, colored))]
     if answer.routing is not None:
-        panels.append(("decided by", _speakers(answer.routing.labels, colored)))
-    panels.append(("attempt 2", _cells(answer.alternative, colored)))
+        panels.append(("decided by", drawn_speakers(answer.routing.labels, colored)))
+    panels.append(("attempt 2", drawn_cells(answer.alternative, colored)))
     if answer.truth is not None:
-        panels.append(("truth", _cells(answer.truth, colored)))
+        panels.append(("truth", drawn_cells(answer.truth, colored)))
     verdict = {None: "", True: "  [green]right[/]", False: "  [red]wrong[/]"}[answer.right]
     console.print(f"\n[bold]{answer.task}[/], test {answer.number}{verdict}")
     table = Table.grid(padding=(0, 3))
@@ -138,11 +138,18 @@ def alternative_sentence(answer: Answer) -> str:
     return f"{said}; {int((answer.alternative != answer.grid).sum())} of {answer.grid.size} cells differ"
 
 
-def _cells(grid: np.ndarray, colored: bool) -> Text:
-    return _drawn(grid, lambda value: COLORS[value], str, colored)
+def drawn_cells(grid: np.ndarray, colored: bool) -> Text:
+    """A grid in ARC's colors; cells that nobody decided yet are left out."""
+    return _drawn(
+        grid,
+        lambda value: HIDDEN if value == NOBODY else COLORS[value],
+        lambda value: "." if value == NOBODY else str(value),
+        colored,
+    )
 
 
-def _speakers(labels: np.ndarray, colored: bool) -> Text:
+def drawn_speakers(labels: np.ndarray, colored: bool) -> Text:
+    """Who decided each cell, in the experts' colors."""
     return _drawn(
         labels,
         lambda label: HIDDEN if label == NOBODY else expert_color(label),
