@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-slow test-web check bench tree clean
+.PHONY: demo test test-slow test-web check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -27,6 +27,10 @@ bench: $(VENV)/.ready
 
 tree: $(VENV)/.ready
 	$(BIN)/python docs/tree.py
+
+docs: $(VENV)/.ready
+	$(BIN)/python docs/build.py
+	@echo "open build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
