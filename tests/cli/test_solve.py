@@ -216,6 +216,20 @@ def test_a_colored_terminal_gets_colors(experts: str, tmp_path: Path) -> None:
     assert "#2f7fd1" in html or "#e8833a" in html  # an expert of the routing map
 
 
+def test_three_experts_answer_together(tmp_path: Path) -> None:
+    write_task(task(), tmp_path / "plus.json")
+    three = tiny_experts(tmp_path / "experts", ("trans-full", "conv-full", "trans-occ"))
+    options = ["--experts", ",".join(three), "--temperature", "trans-full=9,conv-full=9", "--explain"]
+    result = run(app, ["solve", str(tmp_path / "plus.json"), *options, "--out", str(tmp_path / "s.json")])
+    assert result.exit_code == 0, result.output
+    # The third is the least sure of all, until the others are softened: every cell is its color 8.
+    assert "a trans-full: 0 cells   b conv-full: 0 cells   c trans-occ: 100 cells" in result.stdout
+    assert "trans-full + conv-full + trans-occ, routing" in result.stdout
+    attempts = json.loads((tmp_path / "s.json").read_text())["plus"][0]
+    assert {color for row in attempts["attempt_1"] for color in row} == {8}
+    assert {color for row in attempts["attempt_2"] for color in row} == {0}
+
+
 def test_the_terminal_says_what_attempt_2_is(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
     both, one = experts, experts.split(",")[0]
