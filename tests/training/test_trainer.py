@@ -11,10 +11,11 @@ import torch
 
 from factordiff.errors import CheckpointError, Unavailable
 from factordiff.experts.store import load_expert, read_config
+from factordiff.training import trainer as module
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
 from factordiff.training.machines import Machines, choose_device
-from factordiff.training.step import BAD_IN_A_ROW
+from factordiff.training.step import BAD_IN_A_ROW, Step
 from factordiff.training.validation import decoded, one_shot
 from tests.training.runs import StopAt, digest, trainer
 from tests.training.synthetic import Flips
@@ -52,6 +53,28 @@ def test_a_time_limit_stops_in_time_and_loses_nothing(tmp_path: Path) -> None:
         assert parts < 5
     assert parts == 3
     assert digest(part) == digest(straight)
+
+
+def test_a_time_limit_leaves_time_for_the_last_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock of its own: a step takes a second, a pass over the validation set two."""
+    now = 100.0
+
+    def takes(seconds: float, function: Any) -> Any:
+        def timed(*arguments: Any) -> Any:
+            nonlocal now
+            now += seconds
+            return function(*arguments)
+
+        return timed
+
+    run = trainer(max_steps=1000)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    for name, passes in (("validation_loss", 1), ("one_shot", 1), ("decoded", module.DECODING_STEPS)):
+        monkeypatch.setattr(module, name, takes(2.0 * passes, getattr(module, name)))
+    monkeypatch.setattr(Step, "__call__", takes(1.0, Step.__call__))
+    summary = run.run(max_minutes=5.0)
+    assert summary["stopped_by"] == "the time limit"
+    assert 280.0 < now - 100.0 <= 300.0
 
 
 def test_the_folder(tmp_path: Path) -> None:

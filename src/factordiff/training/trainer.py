@@ -22,7 +22,9 @@ from factordiff.training.settings import Settings
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
-from factordiff.training.validation import decoded, one_shot, validation_loss
+from factordiff.training.validation import DECODING_STEPS, decoded, one_shot, validation_loss
+
+LAST_CHECK = 1 + DECODING_STEPS / 2  # how much longer than a check, of two passes, the last one takes
 
 
 class Trainer:
@@ -47,8 +49,7 @@ class Trainer:
         self.progress = Progress()
         self.best: Tensor | None = None
         self.stopped_by = ""
-        self.diverged = False  # stopped by non-finite losses or gradients
-        self.seconds_saving = 0.0
+        self.diverged, self.seconds_saving = False, 0.0
         self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
         network = build(settings.backbone, settings.network, settings.seed)
         if init_from is not None:
@@ -131,7 +132,7 @@ class Trainer:
         """Step until something ends the run; `reserve` seconds before the deadline are for ending it well."""
         settings = self.settings
         advance: Callable[[], None] = Recorded(self.step) if settings.graph == "on" else self.step
-        slowest_check = 0.0
+        check_seconds = 0.0
         last_save = last_log = time.monotonic()
         logged_step = self.done
         # Looking at a step's outcome waits for the device and the other machines: not after every step then.
@@ -153,10 +154,10 @@ class Trainer:
             elif at_check and self.done < settings.max_steps:
                 check_began = time.monotonic()
                 self._check()
-                slowest_check = max(slowest_check, time.monotonic() - check_began)
-                last_log += time.monotonic() - check_began
+                check_seconds = time.monotonic() - check_began
+                last_log += check_seconds
             if self.done < settings.max_steps:
-                self._maybe_stop(deadline - reserve - 2.0 * slowest_check, signalled)
+                self._maybe_stop(deadline - reserve - LAST_CHECK * check_seconds, signalled)
             now = time.monotonic()
             if (at_log or at_check) and self.folder is not None and now - last_save >= settings.save_seconds:
                 self.progress.seconds = now - origin
