@@ -29,7 +29,7 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Of the weights, the batches and the noise.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop in time, start-up included.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run's folder [runs/PRESET-BACKBONE-OBJECTIVE].")
+        Path | None, typer.Option(help="The run's folder; if none is given, runs/PRESET-BACKBONE-OBJECTIVE.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
@@ -95,8 +95,12 @@ def train(
     Example: factordiff train tiny --max-steps 5 --out runs/first
 
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
-    Exit codes: 0 the run ended or was stopped in good order, 1 an error that a sentence explains, 2 a wrong
-    option, 3 ten losses or gradients in a row were not finite (the checkpoint from before them is kept).
+
+    Exit codes:
+    0 the run ended, or was stopped and can go on,
+    1 an error, explained in one sentence,
+    2 a wrong option,
+    3 ten losses or gradients in a row were not finite; checkpoint and weights from before them are kept.
     """
     started = time.monotonic()
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
