@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,6 +104,9 @@ def train(
     3 ten losses or gradients in a row were not finite; checkpoint and weights from before them are kept.
     """
     started = time.monotonic()
+    # Threads that spin while they wait take the cores from those they wait for as soon as anything else runs here:
+    # with one of two cores busy, a step then takes five times as long. Read when torch is imported, hence here.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     if tasks is not None:
         given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
@@ -177,8 +181,6 @@ def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> Sett
 
 
 def _deterministic(settings: Settings) -> Settings:
-    import os
-
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
