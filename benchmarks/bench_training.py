@@ -28,7 +28,7 @@ from factordiff.streams import Purpose, integers
 from factordiff.training.settings import Settings
 from factordiff.training.step import Loss, Recorded, Step
 
-VARIANTS = ("none", "none+graph", "blocks", "blocks+graph", "model+graph")
+VARIANTS = ("none", "none+graph", "blocks", "blocks+graph")
 PEAK = 790e12  # bf16 matrix products per second, measured on an H200
 
 

@@ -1,4 +1,4 @@
-"""Loss and gradient of a compiled step against the plain one; `-m tests.training.compiled_run BACKBONE MODE`.
+"""Loss and gradient of a compiled step against the plain one; `-m tests.training.compiled_run BACKBONE`.
 
 A process of its own, because the shape checks of the test run cannot be compiled.
 """
@@ -20,7 +20,7 @@ from tests.training.synthetic import Flips
 
 def main() -> None:
     torch.set_num_threads(1)
-    backbone, mode = sys.argv[1:]
+    (backbone,) = sys.argv[1:]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     fields = {**NETWORK, "cycles": [2, 2], **({"pair_width": 16} if backbone == "conv-ir" else {})}
     errors: dict[str, list[float]] = {"float32": [], "bfloat16": []}
@@ -30,7 +30,7 @@ def main() -> None:
         network = network.to(device)
         settings = replace(SETTINGS, batch=16, agreement=0.1)
         plain = Step(network, Flips(side=3), settings, torch.float32, torch.float32)
-        quick = Step(network, Flips(side=3), replace(settings, compile=mode), dtype, torch.float32)
+        quick = Step(network, Flips(side=3), replace(settings, compile="blocks"), dtype, torch.float32)
         for number in (3, 4):  # the second batch is new to the compiled function
             step = torch.tensor(number, device=device)
             network.parts, compiled = plain_parts(network), network.parts

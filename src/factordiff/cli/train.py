@@ -71,7 +71,7 @@ def train(
     newton_schulz: Annotated[
         str | None, typer.Option(help="Muon's precision: auto, float32 or bfloat16.")
     ] = None,
-    compile: Annotated[str | None, typer.Option(help="auto, none, blocks or model.")] = None,
+    compile: Annotated[str | None, typer.Option(help="auto, none or blocks.")] = None,
     compile_mode: Annotated[str | None, typer.Option(help="torch.compile's mode.")] = None,
     graph: Annotated[
         str | None, typer.Option(help="Record the step in a CUDA graph: auto, on or off.")

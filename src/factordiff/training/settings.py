@@ -10,7 +10,7 @@ from factordiff.diffusion.objectives import OBJECTIVES
 from factordiff.errors import InvalidInput, Unavailable
 
 DTYPES = ("auto", "float32", "bfloat16")
-COMPILE = ("auto", "none", "blocks", "model")
+COMPILE = ("auto", "none", "blocks")
 GRAPH = ("auto", "on", "off")
 
 

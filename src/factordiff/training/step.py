@@ -117,10 +117,7 @@ class Step:
     def _compile(self) -> None:
         mode = None if self.settings.compile_mode == "default" else self.settings.compile_mode
         self.draw = torch.compile(self._draw, dynamic=False)
-        if self.settings.compile == "blocks":
-            self.network.compile_parts(mode=mode)
-        else:
-            self.loss = torch.compile(self.loss, dynamic=False, mode=mode)
+        self.network.compile_parts(mode=mode)
         self._update = torch.compile(self._update, dynamic=False)  # type: ignore[method-assign]
 
     def _draw(self, step: Int[Tensor, ""]) -> tuple[Tensor, ...]:
