@@ -14,6 +14,7 @@ import uvicorn
 from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.arc import selection
 from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
 from factordiff.experts import store
@@ -39,7 +40,7 @@ EXAMPLES = examples()
 LONG = {
     "card",
     "data measure",
-}  # a training and two evaluations before; all 178 candidates, by the generators
+}  # a training and two evaluations before; all 178 tasks, by the generators
 # What has to be there already, and the commands that people would have run before.
 BEFORE = {
     "card": (
@@ -86,7 +87,8 @@ def test_every_verb_shows_an_example_of_itself() -> None:
         for verb in sorted(EXAMPLES.keys() - {"play"})
     ],
 )
-def test_the_example_runs(verb: str, desk: Path) -> None:
+def test_the_example_runs(verb: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "CANDIDATES", 5)  # of 1,500: tests/arc/test_selection.py measures all
     for command in BEFORE.get(verb, ()):
         run(command)
     assert run(EXAMPLES[verb] or "")
