@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factordiff.cli.app import app
-from factordiff.errors import DataError, FactorDiffError, InvalidInput
+from factordiff.errors import CheckpointError, DataError, FactorDiffError, InvalidInput
 from factordiff.evaluation.card import CARD, read_figures
 from factordiff.evaluation.records import read_records
 from factordiff.experts.store import build, save_expert
@@ -107,6 +107,12 @@ def test_records_of_other_weights_make_no_card(expert: Path, records: Path, tmp_
     with pytest.raises(DataError, match="not of the weights"):
         call("card", str(other), str(records))
     assert not (other / CARD).exists()
+
+
+def test_no_card_for_a_folder_that_is_not_there(records: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there is no folder .*nowhere"):
+        call("card", str(tmp_path / "nowhere"), str(records))
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_the_list_of_experts_names_what_ships_or_how_to_train() -> None:

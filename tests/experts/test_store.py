@@ -14,7 +14,16 @@ import torch
 
 from factordiff.errors import CheckpointError, Unavailable
 from factordiff.experts import store
-from factordiff.experts.store import build, load_expert, pull_expert, push_expert, read_config, save_expert
+from factordiff.experts.store import (
+    build,
+    load_expert,
+    load_weights,
+    pull_expert,
+    push_expert,
+    read_config,
+    save_expert,
+    weight_hash,
+)
 from tests.experts.networks import BACKBONES, condition, partly_masked, small
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
@@ -76,6 +85,18 @@ def test_nothing_but_the_two_files_is_missed(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"model\.safetensors: cannot be read"):
         load_expert(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_told_from_one_without_the_file(tmp_path: Path) -> None:
+    network = small("conv-ir")
+    for read in (weight_hash, read_config, lambda folder: load_weights(network, folder)):
+        with pytest.raises(
+            CheckpointError, match="No such file or directory: there is no folder .*none"
+        ) as told:
+            read(tmp_path / "none")
+        assert "expected a folder with config.json and model.safetensors. Name the folder" in str(told.value)
+        with pytest.raises(CheckpointError, match=r"\(No such file or directory\); expected a folder with"):
+            read(tmp_path)
 
 
 def test_damage_is_a_sentence(tmp_path: Path) -> None:

@@ -108,9 +108,7 @@ def read_config(folder: str | Path) -> dict[str, Any]:
         config = json.loads(path.read_text())
         config["backbone"], config["network"]
     except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be read ({error.strerror}); expected a folder with {CONFIG} and {MODEL}"
-        ) from error
+        raise _unreadable(path, error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: not an expert's configuration ({error!r})") from error
     return config
@@ -150,9 +148,7 @@ def load_weights(network: Network, folder: str | Path) -> None:
     try:
         weights = safetensors.torch.load(path.read_bytes())
     except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be read ({error.strerror}); expected a folder with {CONFIG} and {MODEL}"
-        ) from error
+        raise _unreadable(path, error) from error
     except SafetensorError as error:
         raise CheckpointError(f"{path}: damaged or not a safetensors file ({error})") from error
     with torch.no_grad():
@@ -161,7 +157,21 @@ def load_weights(network: Network, folder: str | Path) -> None:
 
 def weight_hash(folder: str | Path) -> str:
     """The sha256 of an expert's weight file: which weights a figure was measured with."""
-    return hashlib.sha256((Path(folder) / MODEL).read_bytes()).hexdigest()
+    path = Path(folder) / MODEL
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> CheckpointError:
+    """The error for a file of an expert's folder: a wrong folder is told from one that lacks the file."""
+    folder = path.parent
+    missing = "" if folder.exists() else f": there is no folder {folder}"
+    return CheckpointError(
+        f"{path}: cannot be read ({error.strerror}{missing}); expected a folder with {CONFIG} and {MODEL}. "
+        "Name the folder that holds both: a training run keeps them in its folder weights"
+    )
 
 
 def push_expert(folder: str | Path, repository: str, **options: Any) -> str:
