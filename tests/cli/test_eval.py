@@ -110,7 +110,7 @@ def test_records_of_other_weights_make_no_card(expert: Path, records: Path, tmp_
 
 
 def test_no_card_for_a_folder_that_is_not_there(records: Path, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no folder .*nowhere"):
+    with pytest.raises(CheckpointError, match=r"there is no folder .*nowhere"):
         call("card", str(tmp_path / "nowhere"), str(records))
     assert not (tmp_path / "nowhere").exists()
 

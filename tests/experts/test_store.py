@@ -91,7 +91,7 @@ def test_a_folder_that_is_not_there_is_told_from_one_without_the_file(tmp_path: 
     network = small("conv-ir")
     for read in (weight_hash, read_config, lambda folder: load_weights(network, folder)):
         with pytest.raises(
-            CheckpointError, match="No such file or directory: there is no folder .*none"
+            CheckpointError, match=r"No such file or directory: there is no folder .*none"
         ) as told:
             read(tmp_path / "none")
         assert "expected a folder with config.json and model.safetensors. Name the folder" in str(told.value)
