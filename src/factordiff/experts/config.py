@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from factordiff.errors import InvalidInput
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(ABC):
     """What both backbones have in common; each adds its own."""
 
     values: int = 10
@@ -42,14 +43,14 @@ class NetworkConfig:
         return self.layout[0] * self.layout[1]
 
     @property
+    @abstractmethod
     def pair_head(self) -> int:
         """Channels of a head in the attention that reads a demonstration's tokens."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def pair_layout(self) -> tuple[int, int]:
         """Rows and columns of a demonstration's tokens."""
-        raise NotImplementedError
 
     def as_json(self) -> dict[str, Any]:
         """The configuration as plain JSON values."""
