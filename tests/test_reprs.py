@@ -15,6 +15,7 @@ from factordiff import (
     ByEntropy,
     ByMargin,
     ByProduct,
+    Condition,
     Engine,
     FactorWeights,
     FirstPass,
@@ -44,8 +45,15 @@ from factordiff.experts.store import build
 from factordiff.solving.answer import Refusal
 from tests.solving_experts import TINY, halves, task
 
-# Protocols, abstract classes and errors; a condition is what an expert makes of it.
-NOT_PRINTED = {"Composition", "Expert", "FactorDiffError", "InvalidInput", "RevealRule", "Condition"}
+# Protocols, abstract classes and errors.
+NOT_PRINTED = {"Composition", "Expert", "FactorDiffError", "InvalidInput", "RevealRule"}
+
+
+def told(*frames: int) -> Condition:
+    """An item of four cells for each number, with so many demonstrations of three."""
+    grids = torch.zeros(len(frames), 3, 4, dtype=torch.int64)
+    present = torch.arange(3) < torch.tensor(frames, dtype=torch.int64)[:, None]
+    return Condition(grids[:, 0], grids, grids, present)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +73,7 @@ def things() -> list[object]:
         exact_law([expert, expert], Mixture(), 2), Engine(build("trans-ir", TINY)),
         MaskedLanguageModel(print, [1, 2], 0), answers[0].team, answers, *answers, answers[0].routing,
         answers[0].alone[0], explanation, explanation.decisions[0], trace, trace.steps[0], answers[0].samples,
-        task(), task().tests[0], Refusal("a", "too large"),
+        task(), task().tests[0], Refusal("a", "too large"), told(2, 3), build("trans-ir"), build("conv-ir"),
     ]  # fmt: skip
 
 
@@ -92,3 +100,18 @@ def test_numbers_are_the_things_own(things: list[object]) -> None:
     assert found["State"] == "State(2 rows of 4 cells, 8 of them masked)"
     assert found["Composed"] == "Composed(2 rows of 4 cells with 2 values, with routing, with log_doubt)"
     assert found["Engine"] == "Engine(TransIR, eager)"
+
+
+def test_a_condition_counts_what_is_there() -> None:
+    assert repr(told(2, 3, 1)) == "Condition(3 items of 4 cells, 1 to 3 demonstrations each, cpu)"
+    assert repr(told(2, 2)) == "Condition(2 items of 4 cells, 2 demonstrations each, cpu)"
+    assert repr(told()) == "Condition(0 items of 4 cells, 0 demonstrations each, cpu)"
+
+
+@pytest.mark.parametrize(("backbone", "kind"), [("trans-ir", "TransIR"), ("conv-ir", "ConvIR")])
+def test_a_network_says_what_it_is_and_in_what_state(backbone: str, kind: str) -> None:
+    network = build(backbone, {"layout": [4, 6], "conditioning": "paper", "cycles": [1, 3]})
+    size = f"{kind}({network.layout.count:,} parameters, 4x6 cells, "
+    assert repr(network) == f"{size}conditioning='paper', cycles=(1, 3), trainable, float32, cpu)"
+    other = network.freeze(torch.bfloat16).with_cycles(2, 2)
+    assert repr(other) == f"{size}conditioning='paper', cycles=(2, 2), frozen, bfloat16, cpu)"

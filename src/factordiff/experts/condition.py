@@ -33,6 +33,12 @@ class Condition:
                     f"{name}: expected shape {(items, frames, cells)} (item, frame, cell), got {shape}"
                 )
 
+    def __repr__(self) -> str:
+        items, cells = self.query.shape
+        shown = sorted(set(self.present.sum(-1).tolist())) or [0]
+        frames = str(shown[0]) if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
+        return f"Condition({items} items of {cells} cells, {frames} demonstrations each, {self.query.device})"
+
     def __len__(self) -> int:
         return self.query.shape[0]
 

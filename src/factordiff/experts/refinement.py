@@ -68,6 +68,15 @@ class Network(nn.Module, ABC):
         self._frozen: Weights | None = None
         self.parts = Parts(self.read, self.encode_with, self.embed, self.apply_once, self.readout)
 
+    def __repr__(self) -> str:
+        height, width = self.config.layout
+        return (
+            f"{type(self).__name__}({self.layout.count:,} parameters, {height}x{width} cells, "
+            f"conditioning={self.config.conditioning!r}, cycles={tuple(self.cycles)}, "
+            f"{'trainable' if self._frozen is None else 'frozen'}, "
+            f"{str(self.dtype).removeprefix('torch.')}, {self.vector.device})"
+        )
+
     @abstractmethod
     def prepare(self, weights: Weights) -> Weights:
         """The weights in the form a pass wants them; runs once per step."""
