@@ -17,7 +17,7 @@ import factordiff.cli  # noqa: F401  (registers the verbs)
 from factordiff.arc import selection
 from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
-from factordiff.experts import store
+from factordiff.experts import whereabouts
 from tests.solving_experts import task, tiny_experts
 
 
@@ -57,7 +57,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_task(task(), tmp_path / "task.json")
     for names in (("trans-full", "conv-full"), ("trans-occ", "trans-color")):
         tiny_experts(tmp_path / "weights", names)
-    monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from factordiff.experts.expert import substitute as substitute
     from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel
     from factordiff.experts.store import load_expert as load_expert
-    from factordiff.experts.store import shipped_experts as shipped_experts
     from factordiff.experts.tabular import TabularExpert as TabularExpert
+    from factordiff.experts.whereabouts import shipped_experts as shipped_experts
     from factordiff.sampling.adaptive import ByEntropy as ByEntropy
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
@@ -91,8 +91,9 @@ _HOMES = {
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
     "experts.masked_lm": ("MaskedLanguageModel",),
-    "experts.store": ("load_expert", "shipped_experts"),
+    "experts.store": ("load_expert",),
     "experts.tabular": ("TabularExpert",),
+    "experts.whereabouts": ("shipped_experts",),
     "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
     "sampling.engine": ("Engine",),
     "sampling.first_pass": ("FirstPass",),

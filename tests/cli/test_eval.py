@@ -116,7 +116,7 @@ def test_no_card_for_a_folder_that_is_not_there(records: Path, tmp_path: Path) -
 
 
 def test_the_list_of_experts_names_what_ships_or_how_to_train() -> None:
-    from factordiff.experts.store import shipped_experts
+    from factordiff.experts.whereabouts import shipped_experts
 
     shown = call("experts")
     assert (

@@ -10,7 +10,8 @@ from factordiff.cli.app import app
 from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.evaluation.records import read_records
 from factordiff.experiments.pairs import EARLY, FULL_FULL
-from factordiff.experts.store import build, save_expert, shipped_experts
+from factordiff.experts.store import build, save_expert
+from factordiff.experts.whereabouts import shipped_experts
 
 TINY = {"width": 8, "context": 8, "latents": 2, "heads": 2, "blocks": 1, "encoder": 8, "cycles": (1, 1)}
 

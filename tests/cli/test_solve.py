@@ -18,7 +18,7 @@ from factordiff.cli import solve as verb
 from factordiff.cli.app import app
 from factordiff.cli.solve_display import alternative_sentence
 from factordiff.errors import DataError, InvalidInput, Unavailable
-from factordiff.experts import store
+from factordiff.experts import whereabouts
 from factordiff.sampling.trace import Trace
 from tests.solving_experts import Rule, plus_one, task, tiny_experts
 
@@ -134,7 +134,7 @@ def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
 
 def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_task(task(), tmp_path / "plus.json")
-    monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
+    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "none")
     result = run(app, ["solve", str(tmp_path / "plus.json")])
     assert isinstance(result.exception, Unavailable)
     assert "'trans-full' is neither a folder nor a shipped expert" in str(result.exception)
@@ -143,7 +143,7 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
     )
     assert str(tmp_path / "none" / "trans-full") in str(result.exception)
     tiny_experts(tmp_path / "weights")
-    monkeypatch.setattr(store, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
     result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "conv-full=0.25"])
     assert result.exit_code == 0, result.output
     assert "trans-full + conv-full, routing" in result.stdout

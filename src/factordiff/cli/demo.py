@@ -47,7 +47,7 @@ def demo(
 
     Example: factordiff demo --toy --draws 4000 --seed 1
     """
-    from factordiff.experts.store import shipped_experts
+    from factordiff.experts.whereabouts import shipped_experts
 
     console = Console()
     if not console.is_terminal:

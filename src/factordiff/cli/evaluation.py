@@ -18,9 +18,9 @@ from factordiff.evaluation.outcomes import Outcomes, read_outcomes
 from factordiff.evaluation.provenance import commit, device_name
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
-from factordiff.experts.store import expert_folder, load_expert, read_config, weight_hash
+from factordiff.experts.store import load_expert, read_config, weight_hash
+from factordiff.experts.whereabouts import find_expert
 from factordiff.training.machines import choose_device
-from factordiff.training.run_folder import WEIGHTS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -49,7 +49,7 @@ class Request:
         if self.question not in QUESTIONS:
             raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
         return Row(
-            tuple(_name(expert_folder(name)) for name in self.experts),
+            tuple(find_expert(name).name for name in self.experts),
             self.method or ("single" if len(self.experts) == 1 else "routing"),
             self.split,
             temperatures=None if self.temperatures is None else tuple(self.temperatures),
@@ -82,7 +82,7 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     device = choose_device(request.device)
     row, settings = request.row(), request.settings(device)
-    folders = [expert_folder(name) for name in request.experts]
+    folders = [find_expert(name).folder for name in request.experts]
     experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
@@ -113,12 +113,6 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
         found = read_outcomes(read_records(path))
     assert found is not None  # the list has at least one query
     return found
-
-
-def _name(folder: Path) -> str:
-    """An expert's name in records; a run keeps its own in a folder called weights."""
-    folder = folder.resolve()
-    return folder.parent.name if folder.name == WEIGHTS else folder.name
 
 
 def show(console: Console, request: Request, found: Outcomes, per_task: bool) -> None:

@@ -22,18 +22,18 @@ def experts(
     Example: factordiff experts trans-full
     """
     from factordiff.evaluation.card import CARD
-    from factordiff.experts.store import expert_folder, shipped_experts
+    from factordiff.experts.whereabouts import SMALL, find_expert, shipped_experts
 
     console = Console()
     if name:
-        path = expert_folder(name) / CARD
+        path = find_expert(name).folder / CARD
         console.print(
             Markdown(_without_front_matter(path.read_text())) if path.is_file() else f"{name} has no card yet"
         )
         return
     names = shipped_experts()
     if not names:
-        console.print("No experts come with this version; train one with: factordiff train tiny")
+        console.print(f"No experts come with this version; {SMALL}", highlight=False, soft_wrap=True)
         return
     table = Table()
     for heading in (
@@ -49,7 +49,7 @@ def experts(
             heading, justify="left" if heading in ("expert", "backbone", "objective") else "right"
         )
     for shipped in names:
-        table.add_row(shipped, *_row(expert_folder(shipped)))
+        table.add_row(shipped, *_row(find_expert(shipped).folder))
     console.print(table)
 
 

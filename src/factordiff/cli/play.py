@@ -41,8 +41,7 @@ def play(
         raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
-    from factordiff.experts.store import shipped_experts
-    from factordiff.solving.whereabouts import SMALL
+    from factordiff.experts.whereabouts import SMALL, shipped_experts
     from factordiff.training.machines import choose_device
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen

@@ -29,7 +29,7 @@ from factordiff.experiments.workbench import (
     check_only,
     shipped_experts,
 )
-from factordiff.experts.store import expert_folder
+from factordiff.experts.whereabouts import find_expert
 from factordiff.training.machines import choose_device, join, leave
 
 RECORDS = "records"
@@ -128,7 +128,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         request.only,
     )
     for name in sorted({expert for row in bench.planned(rows) for expert in row.experts}):
-        expert_folder(folders.get(name, name))  # missing weights are said at once, not after an hour
+        find_expert(folders.get(name, name))  # missing weights are said at once, not after an hour
     return bench
 
 

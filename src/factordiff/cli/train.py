@@ -200,9 +200,9 @@ def _run(
 ) -> None:
     from factordiff.arc.dataset import Dataset
     from factordiff.arc.source import ArcSource
+    from factordiff.experts.whereabouts import WEIGHTS
     from factordiff.training.log import Observer, TensorBoard
     from factordiff.training.machines import choose_device, join, leave, where_to_draw
-    from factordiff.training.run_folder import WEIGHTS
     from factordiff.training.trainer import Trainer
 
     device = choose_device(device_name)

@@ -16,7 +16,8 @@ from factordiff.evaluation.findings import has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import expert_folder, load_expert, read_config, weight_hash
+from factordiff.experts.store import load_expert, read_config, weight_hash
+from factordiff.experts.whereabouts import find_expert
 from factordiff.sampling.engine import Engine
 
 
@@ -150,7 +151,7 @@ def shipped_experts(
 
     def known(name: str) -> Known:
         if name not in loaded:
-            folder = expert_folder(folders.get(name, name))
+            folder = find_expert(folders.get(name, name)).folder
             config = read_config(folder)
             expert = load_expert(folder, device, dtype)
             loaded[name] = Known(

@@ -19,9 +19,9 @@ from factordiff.experts.config import NetworkConfig
 from factordiff.experts.conv_ir import ConvIR, ConvIRConfig
 from factordiff.experts.refinement import Network
 from factordiff.experts.trans_ir import TransIR, TransIRConfig
+from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
 
-CONFIG, MODEL = "config.json", "model.safetensors"
-SHIPPED = Path(__file__).parent.parent / "weights"
+MODEL = "model.safetensors"
 TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
 
 BACKBONES: dict[str, tuple[type[Network], type[NetworkConfig]]] = {
@@ -114,28 +114,11 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     return config
 
 
-def shipped_experts() -> list[str]:
-    """The names of the experts that come with the package."""
-    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
-
-
-def expert_folder(expert: str | Path) -> Path:
-    """The folder of an expert: one that is there, or that of a shipped expert's name."""
-    if Path(expert).is_dir():
-        return Path(expert)
-    if (SHIPPED / expert / CONFIG).is_file():
-        return SHIPPED / expert
-    shipped = ", ".join(shipped_experts()) or "none in this version"
-    raise Unavailable(
-        f"expert: {str(expert)!r} is neither a folder nor a shipped expert (shipped: {shipped})"
-    )
-
-
 def load_expert(
     expert: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> Network:
-    """The frozen expert of a folder, or a shipped expert by its name; nothing else is needed."""
-    folder = expert_folder(expert)
+    """The frozen expert of a folder, of a training run, or a shipped one by its name; nothing else is needed."""
+    folder = find_expert(expert).folder
     config = read_config(folder)
     network = build(config["backbone"], config["network"])
     load_weights(network, folder)
@@ -170,7 +153,7 @@ def _unreadable(path: Path, error: OSError) -> CheckpointError:
     missing = "" if folder.exists() else f": there is no folder {folder}"
     return CheckpointError(
         f"{path}: cannot be read ({error.strerror}{missing}); expected a folder with {CONFIG} and {MODEL}. "
-        "Name the folder that holds both: a training run keeps them in its folder weights"
+        f"Name the folder that holds both: a training run keeps them in its folder {WEIGHTS}"
     )
 
 

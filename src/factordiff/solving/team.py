@@ -16,12 +16,12 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.evaluation.methods import METHODS, Method, Options, answer, method
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import load_expert, read_config
+from factordiff.experts.whereabouts import find_expert
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.factors import check_factors, partition, query_of
 from factordiff.solving.pace import Pace, reveal_rule
-from factordiff.solving.whereabouts import find_expert
 
 if TYPE_CHECKING:
     from factordiff.arc.task import Task

@@ -8,11 +8,12 @@ from typing import Any
 from factordiff.errors import CheckpointError
 from factordiff.experts.refinement import Network
 from factordiff.experts.store import save_expert
+from factordiff.experts.whereabouts import WEIGHTS
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
 
-LOG, CURVES, WEIGHTS = "log.jsonl", "curves.png", "weights"
+LOG, CURVES = "log.jsonl", "curves.png"
 
 
 class RunFolder:

@@ -12,7 +12,7 @@ from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import load_expert, read_config
-from factordiff.solving.whereabouts import find_expert
+from factordiff.experts.whereabouts import find_expert
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,22 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 import typer
+from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
 from factordiff.errors import Unavailable
+from factordiff.evaluation.records import read_records
 from factordiff.experiments.pairs import SINGLES
-from factordiff.experts import store
+from factordiff.experts import whereabouts
+from factordiff.experts.store import load_expert
+from factordiff.experts.whereabouts import find_expert
 from factordiff.solving.team import compose
-from factordiff.solving.whereabouts import WEIGHTS, find_expert
-from factordiff.training import run_folder
 from factordiff.training.settings import PRESETS
-from tests.solving_experts import tiny_experts
+from tests.solving_experts import task, tiny_experts
 
 
 @pytest.fixture
@@ -27,7 +31,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tiny,) = map(Path, tiny_experts(tmp_path / "made", ("conv-full",)))
     (tmp_path / "runs" / "mine").mkdir(parents=True)
     tiny.rename(tmp_path / "runs" / "mine" / "weights")
-    monkeypatch.setattr(store, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "shipped")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -39,13 +43,14 @@ def test_by_name_by_folder_and_by_run(desk: Path) -> None:
         found = find_expert(place)
         assert (found.name, found.folder.resolve()) == ("mine", desk / "runs" / "mine" / "weights")
     assert compose(["trans-full", "runs/mine"]).names == ("trans-full", "mine")
+    assert torch.equal(load_expert("runs/mine").vector, load_expert("runs/mine/weights").vector)
 
 
 @pytest.mark.parametrize("name", [*SINGLES, "nobody"])
 def test_one_that_is_not_there_comes_with_commands_that_make_it(
     name: str, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "SHIPPED", desk / "none")
+    monkeypatch.setattr(whereabouts, "SHIPPED", desk / "none")
     with pytest.raises(Unavailable) as refused:
         find_expert(name)
     sentence = str(refused.value)
@@ -64,5 +69,32 @@ def test_one_that_is_not_there_comes_with_commands_that_make_it(
         assert str(desk / "none" / name) in sentence
 
 
-def test_a_run_keeps_its_expert_where_it_is_looked_for() -> None:
-    assert run_folder.WEIGHTS == WEIGHTS
+@pytest.mark.parametrize(
+    "command",
+    [
+        "experts conv-full",
+        "eval --experts conv-full",
+        "bench --experts trans-full,conv-full",
+        "reproduce composition --only test.trans-full+conv-full.routing --out records --device cpu",
+        "play --experts conv-full",
+        "demo --experts trans-full,conv-full",
+        "solve task.json --experts conv-full",
+    ],
+)
+def test_every_verb_says_the_same_about_it(command: str, desk: Path) -> None:
+    write_task(task(), desk / "task.json")
+    with pytest.raises(Unavailable) as refused:
+        load_expert("conv-full")
+    assert "`factordiff train fast --backbone conv-ir --objective full --out runs/conv-full`" in str(
+        refused.value
+    )
+    told = CliRunner().invoke(app, shlex.split(command)).exception
+    assert isinstance(told, Unavailable), repr(told)
+    assert str(told) == str(refused.value)
+
+
+def test_an_evaluation_takes_a_runs_folder(desk: Path) -> None:
+    words = ["eval", "--experts", "runs/mine", "--limit", "1", "--steps", "1", "--out", "one.jsonl.gz"]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.output
+    assert list(read_records(desk / "one.jsonl.gz").header["weights"]) == ["mine"]

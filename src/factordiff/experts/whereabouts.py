@@ -1,0 +1,63 @@
+"""Where an expert is, and what to do about one that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from factordiff.diffusion.objectives import OBJECTIVES
+from factordiff.errors import Unavailable
+
+CONFIG = "config.json"  # the file that makes a folder an expert's
+WEIGHTS = "weights"  # where a training run keeps its expert
+SHIPPED = Path(__file__).parent.parent / "weights"
+SMALL = "`factordiff train tiny --out runs/tiny` trains a small one in five minutes"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An expert's folder, and what the expert is called."""
+
+    name: str
+    folder: Path
+
+
+def shipped_experts() -> list[str]:
+    """The names of the experts that come with the package."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+
+
+def find_expert(expert: str | Path) -> Found:
+    """The expert of a shipped name, of a folder of its own, or of a training run's folder.
+
+    One that is not there is an error that says how to train it, or where its weights would be looked for.
+    """
+    given = Path(expert)
+    if (given / WEIGHTS / CONFIG).is_file() and not (given / CONFIG).is_file():
+        folder = given / WEIGHTS
+    elif given.is_dir():
+        folder = given
+    elif (SHIPPED / expert / CONFIG).is_file():
+        folder = SHIPPED / expert
+    else:
+        raise _missing(str(expert))
+    place = folder.resolve()
+    return Found(place.parent.name if place.name == WEIGHTS else place.name, folder)
+
+
+def _missing(name: str) -> Unavailable:
+    shipped = ", ".join(shipped_experts()) or "none in this version"
+    return Unavailable(
+        f"expert: {name!r} is neither a folder nor a shipped expert (shipped: {shipped}); {_advice(name)}"
+    )
+
+
+def _advice(name: str) -> str:
+    kind, _, short = name.partition("-")
+    objective = "occupancy" if short == "occ" else short
+    if kind not in ("trans", "conv") or objective not in OBJECTIVES:
+        return f"{SMALL}, whose folder is then its name"
+    return (
+        f"`factordiff train fast --backbone {kind}-ir --objective {objective} --out runs/{name}` trains it "
+        f"(name it as runs/{name}), {SMALL}, and trained weights belong into {SHIPPED / name}"
+    )
