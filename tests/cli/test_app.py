@@ -87,6 +87,23 @@ def test_the_librarys_errors_become_one_sentence(
     assert "Traceback" not in shown
 
 
+@pytest.mark.parametrize("asked", [None, "active"])
+def test_waiting_threads_leave_the_cores_to_others_before_torch_is_there(asked: str | None) -> None:
+    code = (
+        "import os, sys; from factordiff.cli import app;"
+        "app.app = lambda: print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules); app.main()"
+    )
+    given = {name: value for name, value in ENVIRONMENT.items() if name != "OMP_WAIT_POLICY"}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=given if asked is None else {**given, "OMP_WAIT_POLICY": asked},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.stdout.split() == [asked or "passive", "False"], result.stderr
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     @app.command(hidden=True)
     def fail() -> None:

@@ -125,17 +125,6 @@ def test_no_gpu_where_one_was_asked_for(tmp_path: Path) -> None:
         raise run("tiny", "--device", "cuda", "--out", str(tmp_path / "run")).exception
 
 
-@pytest.mark.parametrize("asked", [None, "active"])
-def test_waiting_threads_leave_the_cores_to_others(
-    asked: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OMP_WAIT_POLICY", asked or "")
-    if asked is None:
-        monkeypatch.delenv("OMP_WAIT_POLICY")
-    run("huge")
-    assert os.environ["OMP_WAIT_POLICY"] == (asked or "passive")
-
-
 def test_settings_from_the_command() -> None:
     assert _settings("fast", {}, {}) == preset("fast")
     changed = _settings("fast", {"max_steps": 9000, "warmup": 100}, {"conditioning": "paper"})

@@ -5,6 +5,7 @@ Verb modules import torch and the rest of the library inside their functions, so
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -29,6 +30,10 @@ def _root() -> None:
 
 def main() -> None:
     """Run the command line; the library's own errors become one sentence and exit code 1."""
+    # Threads that spin while they wait take the cores from those they wait for as soon as anything else runs here:
+    # with one of two cores busy, a training step then takes five times as long and an answer twice. Read when torch
+    # is imported, hence before any verb.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         app()
     except FactorDiffError as error:

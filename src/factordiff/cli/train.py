@@ -104,9 +104,6 @@ def train(
     3 ten losses or gradients in a row were not finite; checkpoint and weights from before them are kept.
     """
     started = time.monotonic()
-    # Threads that spin while they wait take the cores from those they wait for as soon as anything else runs here:
-    # with one of two cores busy, a step then takes five times as long. Read when torch is imported, hence here.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     if tasks is not None:
         given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
