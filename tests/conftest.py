@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Iterator
 
 import jaxtyping
@@ -9,11 +11,23 @@ import pytest
 import torch
 from hypothesis import settings
 
+# Where nothing can be installed there may be no beartype (the machines with GPUs). Then jaxtyping's hook, which the
+# options in pyproject.toml put in, would let no module of the package be imported; other conftests import some at once.
+CHECKED = importlib.util.find_spec("beartype") is not None
+if not CHECKED:
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if not type(finder).__module__.startswith("jaxtyping.")
+    ]
+
 settings.register_profile("quick", deadline=None, derandomize=True, database=None, max_examples=25)
 settings.register_profile("full", deadline=None, derandomize=True, database=None, max_examples=400)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not CHECKED:
+        config.issue_config_time_warning(
+            pytest.PytestWarning("beartype is not installed: annotations are not checked"), stacklevel=2
+        )
     quick = config.getoption("markexpr") == "not slow"
     settings.load_profile("quick" if quick else "full")
     torch.set_num_threads(1)  # tensors are tiny and pytest-xdist fills the cores
