@@ -87,8 +87,7 @@ def tiny_experts(
     for seed, name in enumerate(names):
         backbone = "conv-ir" if name.startswith("conv") else "trans-ir"
         objective = {"occ": "occupancy", "color": "color"}.get(name.split("-")[-1], "full")
-        settings = TINY | ({"pair_width": 8} if backbone == "conv-ir" else {})
-        network = build(backbone, settings, seed)
+        network = build(backbone, TINY, seed)
         if sure:
             weights = {key: weight.clone() for key, weight in network.named_weights().items()}
             weights["head.bias"][4 * seed] = 7.0 - seed

@@ -18,8 +18,6 @@ SMALL = {"layout": [4, 4], "width": 32, "context": 24, "encoder": 8}
 def small(backbone: str, conditioning: str = "latents", seed: int = 0, **fields: object) -> Network:
     """A small network whose every weight matters: nothing is zero any more."""
     settings = {**SMALL, "conditioning": conditioning, **fields}
-    if backbone == "conv-ir":
-        settings.setdefault("pair_width", 16)
     network = build(backbone, settings, seed)
     stir(network, seed)
     return network

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import one_hot
-from factordiff.experts.conv_ir import halved, residual_block
+from factordiff.experts.convnet import attend, halved, residual_block
 from factordiff.experts.store import build
 from tests.experts.networks import SMALL, condition, partly_masked, small
 
@@ -67,9 +67,35 @@ def test_cells_far_apart_meet_below() -> None:
     assert bool(reached[5, 5])
 
 
+def test_attention_among_cells_is_the_formula() -> None:
+    """Cell by cell, head by head: every other cell and the extra keys are read, near or far."""
+    network = small("conv-ir", layout=[3, 4])
+    weights = {name: part.double() for name, part in network.weights().items()}
+    planes = partly_masked(2, 32 * 12).view(2, 32, 3, 4).double() / 10
+    gamma_beta = partly_masked(2, 64, seed=1).view(2, 2, 32).double() / 10
+    keys, values = (partly_masked(2, 4 * 5 * 8, seed=n).view(2, 4, 5, 8).double() / 10 for n in (2, 3))
+    found = attend(
+        planes, weights, weights["attend.gate"], gamma_beta, (keys, values), weights["rotation"], 4, 8**-0.5
+    )
+    cosine, sine = weights["rotation"]
+    for item in range(2):
+        tokens = planes[item].flatten(1).T
+        normed = F.layer_norm(tokens, (32,)) * (1 + gamma_beta[item, 0]) + gamma_beta[item, 1]
+        q, k, v = (normed @ weights["attend.qkv"].T).view(12, 3, 4, 8).unbind(1)
+        for cell in range(12):
+            read = []
+            for head in range(4):
+                turned = [x[:, head] * cosine + x[:, head].roll(4, -1) * sine for x in (q, k)]
+                seen = torch.cat([turned[1], keys[item, head]])
+                share = torch.softmax(seen @ turned[0][cell] / 8**0.5, 0)
+                read.append(share @ torch.cat([v[:, head], values[item, head]]))
+            told = weights["attend.gate"] * (weights["attend.out"] @ torch.cat(read))
+            assert torch.allclose(found[item, :, cell // 4, cell % 4], tokens[cell] + told)
+
+
 @pytest.mark.parametrize("kind", ["latents", "paper"])
 def test_it_starts_uniform_and_still_learns(kind: str) -> None:
-    network = build("conv-ir", {**SMALL, "pair_width": 16, "conditioning": kind})
+    network = build("conv-ir", {**SMALL, "conditioning": kind})
     told, target = condition(8), condition(8, seed=1).query
     x_t = torch.full((8, 16), 10)
     start = network.log_probs(x_t, network.encode(told))
@@ -85,7 +111,7 @@ def test_it_starts_uniform_and_still_learns(kind: str) -> None:
         assert part.abs().max() > 0, name
 
 
-@pytest.mark.parametrize(("fields", "name"), [({"width": 30}, "width"), ({"pair_width": 30}, "pair_width")])
+@pytest.mark.parametrize(("fields", "name"), [({"width": 30}, "width"), ({"heads": 64}, "heads")])
 def test_impossible_settings_are_refused(fields: dict[str, object], name: str) -> None:
     with pytest.raises(InvalidInput, match=name):
         build("conv-ir", fields)

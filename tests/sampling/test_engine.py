@@ -24,7 +24,7 @@ TINY = {"layout": [3, 3], "width": 16, "context": 16, "latents": 2, "encoder": 8
 
 def networks() -> list[Any]:
     trans = build("trans-ir", {**TINY, "heads": 2}, seed=1)
-    conv = build("conv-ir", {**TINY, "groups": 2, "heads": 2, "pair_width": 8}, seed=2)
+    conv = build("conv-ir", {**TINY, "groups": 2, "heads": 2}, seed=2)
     return [trans.freeze(), conv.freeze()]
 
 

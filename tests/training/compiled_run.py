@@ -22,7 +22,7 @@ def main() -> None:
     torch.set_num_threads(1)
     (backbone,) = sys.argv[1:]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    fields = {**NETWORK, "cycles": [2, 2], **({"pair_width": 16} if backbone == "conv-ir" else {})}
+    fields = {**NETWORK, "cycles": [2, 2]}
     errors: dict[str, list[float]] = {"float32": [], "bfloat16": []}
     for dtype in (torch.float32, torch.bfloat16):
         network = build(backbone, fields)

@@ -34,7 +34,7 @@ def test_a_small_batch_by_heart(backbone: str, objective: str) -> None:
         "cycles": [1, 1],
     }
     # Sinusoids of wavelength 8 and more tell neighbours apart too slowly for a test.
-    network |= {"pair_width": 16} if backbone == "conv-ir" else {"positions": "learned"}
+    network |= {} if backbone == "conv-ir" else {"positions": "learned"}
     run = trainer(
         source=OneBatch(side),
         backbone=backbone,

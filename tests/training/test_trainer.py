@@ -24,8 +24,7 @@ from tests.training.synthetic import Flips
 @pytest.mark.parametrize("backbone", ["trans-ir", "conv-ir"])
 @pytest.mark.parametrize("stops", [[5], [1, 2, 7]])
 def test_a_stopped_and_resumed_run_is_the_run(backbone: str, stops: list[int], tmp_path: Path) -> None:
-    network = {"pair_width": 16} if backbone == "conv-ir" else {}
-    fields = {"backbone": backbone, "network": {**trainer().settings.network, **network}, "patience": 30}
+    fields = {"backbone": backbone, "network": trainer().settings.network, "patience": 30}
     straight = trainer(**fields)
     straight.run()
     for step in stops:

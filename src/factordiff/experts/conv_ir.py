@@ -11,17 +11,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
+from factordiff.experts.attention import Extra, Rotation
 from factordiff.experts.config import NetworkConfig
+from factordiff.experts.convnet import Planes, attend, halved, residual_block
 from factordiff.experts.latents import latent_slots, prepare_latents
 from factordiff.experts.parameters import Layout, Slot, Weights, convolution, linear
 from factordiff.experts.refinement import Network
 from factordiff.experts.told import tell
+from factordiff.experts.transformer import rotations
 from factordiff.types import CellLogProbs, Tokens
 
 BLOCKS = 2  # one at full resolution, one below it
-
-Planes = Float[Tensor, "batch channel height width"]
+SUMMARY = 8  # channels of a latent that reach the context vector
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,15 @@ class ConvIRConfig(NetworkConfig):
     groups: int = 8
     heads: int = 4
     encoder: int = 64
-    pair_width: int = 80
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, divisor in (("groups", self.groups), ("heads", self.heads)):
             if self.width % divisor:
                 raise InvalidInput(f"width: expected a multiple of {name}={divisor}, got {self.width}")
-        if self.pair_width % self.heads:
+        if self.head_size % 4:
             raise InvalidInput(
-                f"pair_width: expected a multiple of heads={self.heads}, got {self.pair_width}"
+                f"heads: expected heads of a multiple of 4 channels, got {self.head_size} (width / heads)"
             )
 
     @property
@@ -53,15 +55,21 @@ class ConvIRConfig(NetworkConfig):
 
     @property
     def pair_head(self) -> int:
-        """Of the demonstrations' own width."""
-        return self.pair_width // self.heads
+        """The same as a cell's."""
+        return self.head_size
+
+    @property
+    def head_size(self) -> int:
+        """Channels of one attention head."""
+        return self.width // self.heads
 
 
 class ConvEncoded(NamedTuple):
-    """An item as Conv-IR's passes need it; keys and values are None without latents."""
+    """An item as Conv-IR's passes need it; the attention's part is None without latents."""
 
     cells: Float[Tensor, "item channel height width"]
     injection: Float[Tensor, "item block channel"]
+    modulation: Float[Tensor, "item two channel"] | None
     keys: Float[Tensor, "item head latent size"] | None
     values: Float[Tensor, "item head latent size"] | None
 
@@ -75,7 +83,6 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         "embed.x_t": Slot((c, v, 3, 3), std=0.5),
         "embed.query": Slot((c, shown, 3, 3), std=0.5),
         "embed.bias": Slot((c, 1, 1)),
-        "down": linear(c, c),
         "up": linear(c, c, zero=True),
         "head.gain": Slot((c,), mean=1.0),
         "head.shift": Slot((c,)),
@@ -95,81 +102,64 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         }
     if config.conditioning == "paper":
         return slots | cond.paper_slots(v, config.encoder, config.context)
-    p = config.pair_width
+    heads, size = config.heads, config.head_size
     slots |= cond.grid_encoder_slots("query", v, config.encoder, config.context)
-    slots |= latent_slots(config.latents, p, config.heads, config.context)
+    slots |= latent_slots(config.latents, c, heads, config.context, SUMMARY)
     slots |= {
-        "pair.first": Slot((p, 2 * v, 3, 3), std=0.5),
-        "pair.second": convolution(p, p),
-        "pair.qkv": Slot((3, p, p), p**-0.5, matrices=(3, p, p)),
-        "pair.out": linear(p, p),
-        "pair.up": linear(2 * p, p),
-        "pair.down": linear(p, 2 * p),
-        **({"latents.field": linear(c, p)} if config.field else {}),
-        "cross.query": linear(c, c),
-        "cross.keys_values": Slot((2, c, p), p**-0.5, matrices=(2, c, p)),
-        "cross.out": linear(c, c, zero=True),
+        # The pairs run through the lower block and the attention, with an injection and an open gate of their own.
+        "pair.embed": Slot((c, 2 * v, 3, 3), std=0.5),
+        "pair.injection": Slot((c,)),
+        "pair.gate": Slot((c,), mean=1.0),
+        **({"latents.field": linear(c, c)} if config.field else {}),
+        "attend.qkv": Slot((3, heads, size, c), c**-0.5, matrices=(3, c, c)),
+        "attend.out": Slot((c, heads, size), c**-0.5, matrices=(1, c, c)),
+        "attend.gate": Slot((c,)),
+        "attend.modulation": Slot((2, c, config.context), matrices=(2, c, config.context)),
+        "attend.modulation_bias": Slot((2, c)),
     }
     return slots
 
 
-def halved(planes: Planes) -> Float[Tensor, "batch channel half_height half_width"]:
-    """The mean of each 2x2 square; at an odd edge, of the cells that are there.
-
-    The edge is repeated by hand: compiled, the gradients of `ceil_mode` and of `F.pad` are wrong (torch 2.13).
-    """
-    height, width = planes.shape[-2:]
-    if height % 2:
-        planes = torch.cat([planes, planes[:, :, -1:]], 2)
-    if width % 2:
-        planes = torch.cat([planes, planes[:, :, :, -1:]], 3)
-    return F.avg_pool2d(planes, 2)
-
-
-def residual_block(
-    x: Planes, weights: Weights, name: str, injection: Float[Tensor, "batch channel"], groups: int
-) -> Planes:
-    r"""One residual block with the context injected after its first convolution.
-
-    $h_1=\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h)))$, $h_2=h_1+\mathrm{MLP}(c)$,
-    $h'=h+\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h_2)))$.
-
-    Paper: Eq. (23)-(25).
-    """
-    inner = F.silu(F.group_norm(x, groups, weights[f"{name}.gain_1"], weights[f"{name}.shift_1"]))
-    inner = F.conv2d(inner, weights[f"{name}.first"], padding=1) + injection[:, :, None, None]
-    inner = F.silu(F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"]))
-    return x + F.conv2d(inner, weights[f"{name}.second"], padding=1)
-
-
-def split_heads(
-    x: Float[Tensor, "batch token channel"], heads: int
-) -> Float[Tensor, "batch head token size"]:
-    """Channels as heads, before the tokens."""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-
 class ConvIR(Network):
-    """The convolutional expert: local patterns at full resolution, wider ones below it."""
+    """The convolutional expert: local patterns at full resolution, wider ones below it, and a look at all cells."""
 
     config: ConvIRConfig
+    _positions: Tensor
     _pair_positions: Tensor
+    _rotation: Tensor
+    _pair_rotation: Tensor
 
     def __init__(self, config: ConvIRConfig | None = None, seed: int = 0) -> None:
         config = config or ConvIRConfig()
         super().__init__(config, Layout(_slots(config)), seed)
-        table = cond.sinusoidal_positions(*config.pair_layout, config.pair_width)
-        self.register_buffer("_pair_positions", table, persistent=False)
+        tall, wide = config.pair_layout
+        tables = {
+            "_positions": cond.sinusoidal_positions(*config.layout, config.width),
+            "_pair_positions": cond.sinusoidal_positions(*config.pair_layout, config.width),
+            "_rotation": rotations(*config.layout, config.head_size),
+            "_pair_rotation": rotations(2 * tall, 2 * wide, config.head_size, 2),
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, table, persistent=False)
 
     def prepare(self, weights: Weights) -> Weights:
-        """Kernels in the memory order that convolutions on channels-last pictures want."""
-        ready = {
-            name: weight.contiguous(memory_format=torch.channels_last) if weight.ndim == 4 else weight
-            for name, weight in weights.items()
-        }
-        ready["positions"] = self._pair_positions.to(weights["down"].dtype)
-        if self.config.conditioning == "latents":
-            ready |= prepare_latents(weights, self.config.pair_head)
+        """Lay kernels out as convolutions on channels-last pictures want them, pad the heads, place the positions."""
+        ready = dict(weights)
+        for name, weight in weights.items():
+            if weight.shape[2:] == (3, 3):
+                ready[name] = weight.contiguous(memory_format=torch.channels_last)
+        if self.config.conditioning == "paper":
+            return ready
+        to, dtype = attention.padded_head(self.config.head_size), weights["up"].dtype
+        ready |= prepare_latents(weights, self.config.head_size)
+        ready["attend.qkv"] = attention.pad_heads(weights["attend.qkv"], -2, to).flatten(0, 2)
+        ready["attend.out"] = attention.pad_heads(weights["attend.out"], -1, to).flatten(1)
+        ready["positions"] = cond.as_planes(self._positions.to(dtype)[None], self.config.layout)
+        ready["pair_positions"] = cond.as_planes(
+            self._pair_positions.to(dtype)[None], self.config.pair_layout
+        )
+        ready["rotation"] = self._rotation.to(dtype)
+        ready["pair_rotation"] = self._pair_rotation.to(dtype)
         return ready
 
     def encode_with(
@@ -187,12 +177,6 @@ class ConvIR(Network):
         cells = F.conv2d(planes, weights["embed.query"], padding=1) + weights["embed.bias"]
         if told.field is not None:
             cells = cells + told.field.permute(0, 3, 1, 2)
-        keys = values = None
-        if told.latents is not None:
-            keys, values = (
-                split_heads(F.linear(told.latents, projection), self.config.heads).contiguous()
-                for projection in weights["cross.keys_values"].unbind(0)
-            )
         driver = F.silu(told.context)
         injection = torch.stack(
             [
@@ -201,25 +185,30 @@ class ConvIR(Network):
             ],
             1,
         )
-        return ConvEncoded(cells, injection, keys, values)
+        if told.latents is None:
+            return ConvEncoded(cells, injection, None, None, None)
+        modulation = F.linear(driver, weights["attend.modulation"].flatten(0, 1)).unflatten(-1, (2, -1))
+        projection = weights["attend.qkv"]
+        both = F.linear(told.latents, projection[projection.shape[0] // 3 :])
+        keys, values = (
+            both.unflatten(-1, (2, self.config.heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+        )
+        modulation = modulation + weights["attend.modulation_bias"]
+        return ConvEncoded(cells + weights["positions"], injection, modulation, keys, values)
 
     def pair_tokens(
         self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames
     ) -> Float[Tensor, "pair token channel"]:
-        """Each pair at half resolution: convolutions, then one attention layer that compares distant places."""
+        """Each pair at half resolution, through the lower block and the attention twice."""
         config = self.config
-        dtype = weights["positions"].dtype
-        pairs = cond.one_hot_pairs(inputs, outputs, config.values, dtype).flatten(0, 1)
-        planes = F.silu(F.conv2d(cond.as_planes(pairs, config.layout), weights["pair.first"], padding=1))
-        planes = F.conv2d(planes, weights["pair.second"], padding=1, stride=2)
-        tokens = planes.flatten(2).transpose(1, 2) + weights["positions"]
-        width = (config.pair_width,)
-        projected = F.linear(F.layer_norm(tokens, width), weights["pair.qkv"].flatten(0, 1))
-        query, key, value = (split_heads(part, config.heads) for part in projected.chunk(3, -1))
-        attended = F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
-        tokens = tokens + F.linear(attended, weights["pair.out"])
-        hidden = F.gelu(F.linear(F.layer_norm(tokens, width), weights["pair.up"]))
-        return tokens + F.linear(hidden, weights["pair.down"])
+        pairs = cond.one_hot_pairs(inputs, outputs, config.values, weights["positions"].dtype).flatten(0, 1)
+        planes = F.conv2d(cond.as_planes(pairs, config.layout), weights["pair.embed"], padding=1, stride=2)
+        planes = planes + weights["pair_positions"]
+        injection = weights["pair.injection"].expand(len(planes), -1)
+        for _ in range(2):
+            planes = residual_block(planes, weights, "blocks.1", injection, config.groups)
+            planes = self._attend(planes, weights, weights["pair.gate"], weights["pair_rotation"])
+        return planes.flatten(2).transpose(1, 2)
 
     def embed(self, weights: Weights, x_t: Tokens, encoded: ConvEncoded) -> Planes:
         """The embedded input: a 3x3 convolution of one-hot grids, in which a masked cell is the zero vector."""
@@ -231,20 +220,28 @@ class ConvIR(Network):
     def apply_once(self, weights: Weights, state: Planes, encoded: ConvEncoded) -> Planes:
         """Down and up the U once: a block above, a block below, and the skip connection between them."""
         above = residual_block(state, weights, "blocks.0", encoded.injection[:, 0], self.config.groups)
-        below = F.conv2d(halved(above), weights["down"][:, :, None, None])
-        below = residual_block(below, weights, "blocks.1", encoded.injection[:, 1], self.config.groups)
         if encoded.keys is not None and encoded.values is not None:
-            below = below + self._read(weights, below, encoded.keys, encoded.values)
+            extra = encoded.keys, encoded.values
+            above = self._attend(
+                above, weights, weights["attend.gate"], weights["rotation"], encoded.modulation, extra
+            )
+        below = residual_block(
+            halved(above), weights, "blocks.1", encoded.injection[:, 1], self.config.groups
+        )
         below = F.conv2d(below, weights["up"][:, :, None, None])
         return above + F.interpolate(below, size=self.config.layout, mode="nearest")
 
-    def _read(self, weights: Weights, planes: Planes, keys: Tensor, values: Tensor) -> Planes:
-        """Each place below reads the demonstrations' latents."""
-        tokens = planes.flatten(2).transpose(1, 2)
-        query = F.linear(F.layer_norm(tokens, (tokens.shape[-1],)), weights["cross.query"])
-        read = F.scaled_dot_product_attention(split_heads(query, self.config.heads), keys, values)
-        told = F.linear(read.transpose(1, 2).flatten(2), weights["cross.out"])
-        return told.transpose(1, 2).unflatten(2, tuple(planes.shape[-2:]))
+    def _attend(
+        self,
+        planes: Planes,
+        weights: Weights,
+        gate: Tensor,
+        rotation: Rotation,
+        modulation: Tensor | None = None,
+        extra: Extra | None = None,
+    ) -> Planes:
+        heads, scale = self.config.heads, self.config.head_size**-0.5
+        return attend(planes, weights, gate, modulation, extra, rotation, heads, scale, self.fused)
 
     def readout(self, weights: Weights, state: Planes) -> CellLogProbs:
         """Normalise and project to the values; the mask has no logit."""

@@ -15,8 +15,8 @@ from factordiff.experts.conditioning import Present, mean_over_frames
 from factordiff.experts.parameters import Slot, Weights, linear
 
 
-def latent_slots(latents: int, width: int, heads: int, context: int) -> dict[str, Slot]:
-    """The weights that read latents from a pair's tokens and turn them into a context vector."""
+def latent_slots(latents: int, width: int, heads: int, context: int, summary: int = 16) -> dict[str, Slot]:
+    """The weights that read latents from a pair's tokens, and turn `summary` channels of each into a context vector."""
     head = width // heads
     return {
         "latents.queries": Slot((heads, latents, head), std=1.0),
@@ -25,8 +25,8 @@ def latent_slots(latents: int, width: int, heads: int, context: int) -> dict[str
         "latents.base": Slot((latents, width), std=1.0),
         "latents.up": linear(2 * width, width),
         "latents.down": linear(width, 2 * width),
-        "latents.summary": linear(16, width),
-        "latents.context": linear(context, 16 * latents),
+        "latents.summary": linear(summary, width),
+        "latents.context": linear(context, summary * latents),
         "latents.context_bias": Slot((context,)),
     }
 

@@ -1,0 +1,72 @@
+"""The parts of Conv-IR: the residual block, the step down the U, and attention among the places of a picture."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from factordiff.experts.attention import Extra, Rotation, attention
+from factordiff.experts.parameters import Weights
+from factordiff.experts.transformer import modulated
+
+Planes = Float[Tensor, "batch channel height width"]
+
+
+def halved(planes: Planes) -> Float[Tensor, "batch channel half_height half_width"]:
+    """The mean of each 2x2 square; at an odd edge, of the cells that are there.
+
+    The edge is repeated by hand: compiled, the gradients of `ceil_mode` and of `F.pad` are wrong (torch 2.13).
+    """
+    height, width = planes.shape[-2:]
+    if height % 2:
+        planes = torch.cat([planes, planes[:, :, -1:]], 2)
+    if width % 2:
+        planes = torch.cat([planes, planes[:, :, :, -1:]], 3)
+    return F.avg_pool2d(planes, 2)
+
+
+def residual_block(
+    x: Planes, weights: Weights, name: str, injection: Float[Tensor, "batch channel"], groups: int
+) -> Planes:
+    r"""One residual block with the context injected after its first convolution.
+
+    $h_1=\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h)))$, $h_2=h_1+\mathrm{MLP}(c)$,
+    $h'=h+\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h_2)))$.
+
+    Paper: Eq. (23)-(25).
+    """
+    inner = F.silu(F.group_norm(x, groups, weights[f"{name}.gain_1"], weights[f"{name}.shift_1"]))
+    inner = F.conv2d(inner, weights[f"{name}.first"], padding=1) + injection[:, :, None, None]
+    inner = F.silu(F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"]))
+    return x + F.conv2d(inner, weights[f"{name}.second"], padding=1)
+
+
+def attend(
+    planes: Planes,
+    weights: Weights,
+    gate: Float[Tensor, "channel"],
+    modulation: Float[Tensor, "batch two channel"] | None,
+    extra: Extra | None,
+    rotation: Rotation,
+    heads: int,
+    scale: float,
+    fused: bool = False,
+) -> Planes:
+    r"""Every place reads every other, and the extra keys and values.
+
+    $h' = h + g\,\mathrm{Attn}((1+\gamma)\,\mathrm{norm}(h)+\beta)$.
+
+    Convolutions alone carry a value a few cells per application; a mirror or an overlay of two halves needs it at once.
+    The modulation tells the attention which of these the task is.
+    """
+    tokens = planes.flatten(2).transpose(1, 2)
+    if modulation is None:
+        normed = F.layer_norm(tokens, (tokens.shape[-1],))
+    else:
+        gamma, beta = modulation.unsqueeze(2).unbind(1)
+        normed = modulated(tokens, gamma, beta)
+    read = attention(F.linear(normed, weights["attend.qkv"]), extra, rotation, heads, scale, fused)
+    tokens = tokens + gate * F.linear(read, weights["attend.out"])
+    return tokens.transpose(1, 2).unflatten(2, tuple(planes.shape[-2:]))
