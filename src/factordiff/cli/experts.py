@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
@@ -35,19 +36,11 @@ def experts(
     if not names:
         console.print(f"No experts come with this version; {SMALL}", highlight=False, soft_wrap=True)
         return
-    table = Table()
-    for heading in (
-        "expert",
-        "backbone",
-        "objective",
-        "parameters",
-        "validation exact",
-        "test exact",
-        "own question",
-    ):
-        table.add_column(
-            heading, justify="left" if heading in ("expert", "backbone", "objective") else "right"
-        )
+    table = Table(box=SIMPLE, caption="exact accuracy; factordiff experts NAME shows a card")
+    for heading in ("expert", "backbone", "objective"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("validation", "test", "own question"):
+        table.add_column(heading, justify="right")
     for shipped in names:
         table.add_row(shipped, *_row(find_expert(shipped).folder))
     console.print(table)
@@ -59,7 +52,7 @@ def _row(folder: Path) -> list[str]:
 
     config, figures = read_config(folder), read_figures(folder)
     objective = str(config["about"].get("objective", "full"))
-    cells = [config["backbone"], objective, f"{config['parameters']:,}"]
+    cells = [config["backbone"], objective]
     for split, question in (("validation", "full"), ("test", "full"), ("test", objective)):
         found = None if figures is None else figures.find(split, question)
         asked = question != "full" or (split, question) != ("test", objective)
