@@ -1,0 +1,66 @@
+"""The experts that come with the package: small, quick to load, and as good as their cards say."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from factordiff import load_expert
+from factordiff.cli.app import app
+from factordiff.evaluation.card import Figures, read_figures
+from factordiff.evaluation.outcomes import read_outcomes
+from factordiff.evaluation.records import read_records
+from factordiff.experts.store import read_config, weight_hash
+from factordiff.experts.whereabouts import SHIPPED, shipped_experts
+
+EXPERTS = shipped_experts()
+REMEASURED = ("trans-full", "conv-full")
+FIRST = 24
+
+
+def figures(name: str) -> Figures:
+    """What is recorded beside the weights."""
+    found = read_figures(SHIPPED / name)
+    assert found is not None, f"{name} has no figures.json"
+    return found
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_an_expert_is_a_million_parameters_that_load_in_two_seconds(name: str) -> None:
+    began = time.perf_counter()
+    network = load_expert(name)
+    assert time.perf_counter() - began < 2.0
+    assert 900_000 <= network.layout.count <= 1_100_000
+    assert read_config(SHIPPED / name)["parameters"] == network.layout.count
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_the_figures_are_of_these_weights(name: str) -> None:
+    found = figures(name)
+    assert found.weights == weight_hash(SHIPPED / name)
+    assert found.data == read_config(SHIPPED / name)["about"]["data"]
+    for figure in found.measured:
+        assert figure.right().mean() == pytest.approx(figure.exact)
+        assert f"{100 * figure.exact:.2f} [" in (SHIPPED / name / "README.md").read_text()
+
+
+def test_the_package_stays_small() -> None:
+    assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 36e6
+
+
+@pytest.mark.parametrize("name", [name for name in REMEASURED if name in EXPERTS])
+def test_the_first_queries_come_out_as_recorded(name: str, tmp_path: Path) -> None:
+    """In float32 on this CPU, where the record is of a GPU in bfloat16: a near-tie may turn one answer."""
+    recorded = figures(name).find("test") or figures(name).find("validation")
+    assert recorded is not None
+    out = tmp_path / "first.jsonl.gz"
+    words = ["eval", "--experts", name, "--split", recorded.split, "--limit", str(FIRST), "--device", "cpu"]
+    CliRunner().invoke(app, [*words, "--out", str(out)], catch_exceptions=False)
+    found = read_outcomes(read_records(out))
+    assert found is not None
+    assert len(found) == FIRST
+    assert int(np.sum(found.exact != recorded.right()[:FIRST])) <= 1
