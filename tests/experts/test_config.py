@@ -18,9 +18,7 @@ def test_what_both_backbones_share_is_no_configuration_yet() -> None:
 
     @dataclasses.dataclass(frozen=True)
     class Half(NetworkConfig):
-        @property
-        def pair_head(self) -> int:
-            return 1
+        blocks: int = 1
 
     with pytest.raises(TypeError, match="pair_layout"):
         Half()  # type: ignore[abstract]
@@ -32,7 +30,7 @@ def test_a_backbones_configuration_is_fixed_and_compares_by_value(backbone: str)
     config = kind()
     assert config == kind()
     assert len({config, kind()}) == 1
-    assert config.pair_head >= 1
+    assert config.head_size * config.heads == config.width
     assert min(config.pair_layout) >= 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.width = 1  # type: ignore[misc]
@@ -43,6 +41,7 @@ def test_a_backbones_configuration_is_fixed_and_compares_by_value(backbone: str)
     ("field", "message"),
     [
         ({"conditioning": "poem"}, "conditioning: expected one of latents, paper, got 'poem'"),
+        ({"width": 30, "heads": 4}, "width: expected a multiple of heads=4, got 30"),
         ({"slots": 0}, "slots: expected at least 1, got 0"),
         ({"cycles": (2, 0)}, "cycles: expected two whole numbers"),
     ],

@@ -18,6 +18,7 @@ class NetworkConfig(ABC):
     layout: tuple[int, int] = (10, 10)
     width: int = 144
     context: int = 144
+    heads: int = 4
     conditioning: str = "latents"
     latents: int = 16
     field: bool = True
@@ -29,13 +30,15 @@ class NetworkConfig(ABC):
         for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
             if getattr(self, name) not in known:
                 raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
-        for name in ("values", "width", "context", "latents", "slots"):
+        for name in ("values", "width", "context", "heads", "latents", "slots"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
         for name in ("layout", "cycles"):
             pair = getattr(self, name)
             if len(pair) != 2 or min(pair) < 1:
                 raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
+        if self.width % self.heads:
+            raise InvalidInput(f"width: expected a multiple of heads={self.heads}, got {self.width}")
 
     @property
     def cells(self) -> int:
@@ -43,9 +46,9 @@ class NetworkConfig(ABC):
         return self.layout[0] * self.layout[1]
 
     @property
-    @abstractmethod
-    def pair_head(self) -> int:
-        """Channels of a head in the attention that reads a demonstration's tokens."""
+    def head_size(self) -> int:
+        """Channels of one attention head."""
+        return self.width // self.heads
 
     @property
     @abstractmethod

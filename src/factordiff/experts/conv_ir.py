@@ -16,7 +16,7 @@ from factordiff.experts import conditioning as cond
 from factordiff.experts.attention import Extra, Rotation
 from factordiff.experts.config import NetworkConfig
 from factordiff.experts.convnet import Planes, attend, halved, residual_block
-from factordiff.experts.latents import latent_slots, prepare_latents
+from factordiff.experts.latents import latent_keys_values, latent_slots, prepare_latents
 from factordiff.experts.parameters import Layout, Slot, Weights, convolution, linear
 from factordiff.experts.refinement import Network
 from factordiff.experts.told import tell
@@ -34,14 +34,12 @@ class ConvIRConfig(NetworkConfig):
     width: int = 128
     context: int = 256
     groups: int = 8
-    heads: int = 4
     encoder: int = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, divisor in (("groups", self.groups), ("heads", self.heads)):
-            if self.width % divisor:
-                raise InvalidInput(f"width: expected a multiple of {name}={divisor}, got {self.width}")
+        if self.width % self.groups:
+            raise InvalidInput(f"width: expected a multiple of groups={self.groups}, got {self.width}")
         if self.head_size % 4:
             raise InvalidInput(
                 f"heads: expected heads of a multiple of 4 channels, got {self.head_size} (width / heads)"
@@ -52,16 +50,6 @@ class ConvIRConfig(NetworkConfig):
         """Half the canvas, rounded up."""
         height, width = ((side + 1) // 2 for side in self.layout)
         return height, width
-
-    @property
-    def pair_head(self) -> int:
-        """The same as a cell's."""
-        return self.head_size
-
-    @property
-    def head_size(self) -> int:
-        """Channels of one attention head."""
-        return self.width // self.heads
 
 
 class ConvEncoded(NamedTuple):
@@ -188,12 +176,8 @@ class ConvIR(Network):
         if told.latents is None:
             return ConvEncoded(cells, injection, None, None, None)
         modulation = F.linear(driver, weights["attend.modulation"].flatten(0, 1)).unflatten(-1, (2, -1))
-        projection = weights["attend.qkv"]
-        both = F.linear(told.latents, projection[projection.shape[0] // 3 :])
-        keys, values = (
-            both.unflatten(-1, (2, self.config.heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
-        )
         modulation = modulation + weights["attend.modulation_bias"]
+        keys, values = latent_keys_values(told.latents, weights["attend.qkv"], self.config.heads)
         return ConvEncoded(cells + weights["positions"], injection, modulation, keys, values)
 
     def pair_tokens(

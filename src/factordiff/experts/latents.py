@@ -92,3 +92,12 @@ def latent_context(
     """The latents' part of the context vector: a short summary of each, side by side."""
     summary = F.silu(F.linear(latents, weights["latents.summary"]).flatten(1))
     return F.linear(summary, weights["latents.context"], weights["latents.context_bias"])
+
+
+def latent_keys_values(
+    latents: Float[Tensor, "item latent channel"], qkv: Float[Tensor, "packed channel"], heads: int
+) -> attention.Extra:
+    """The latents as keys and values beside the cells', by the attention's own projections."""
+    both = F.linear(latents, qkv[qkv.shape[0] // 3 :]).unflatten(-1, (2, heads, -1))
+    keys, values = both.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+    return keys, values

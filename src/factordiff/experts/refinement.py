@@ -101,7 +101,7 @@ class Network(nn.Module, ABC):
         if config.conditioning == "paper":
             return encode_pairs(weights, inputs, outputs, config.values, config.layout)
         tokens = self.pair_tokens(weights, inputs, outputs)
-        read = read_latents(weights, tokens, config.pair_head)
+        read = read_latents(weights, tokens, config.head_size)
         if config.field:
             read = with_field(read, tokens)
         return read.unflatten(0, tuple(inputs.shape[:2]))

@@ -14,7 +14,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
 from factordiff.experts.config import NetworkConfig
-from factordiff.experts.latents import latent_slots, prepare_latents
+from factordiff.experts.latents import latent_keys_values, latent_slots, prepare_latents
 from factordiff.experts.parameters import Layout, Slot, Weights, linear
 from factordiff.experts.refinement import Network
 from factordiff.experts.told import tell
@@ -29,7 +29,6 @@ class TransIRConfig(NetworkConfig):
     """Trans-IR: d=144, two blocks, four heads of 36, FFN 4x, context dimension 144."""
 
     blocks: int = 2
-    heads: int = 4
     expansion: int = 4
     encoder: int = 64
     positions: str = "sinusoidal"
@@ -38,8 +37,6 @@ class TransIRConfig(NetworkConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.width % self.heads:
-            raise InvalidInput(f"width: expected a multiple of heads={self.heads}, got {self.width}")
         if self.positions not in ("sinusoidal", "learned"):
             raise InvalidInput(f"positions: expected sinusoidal or learned, got {self.positions!r}")
         if self.rotary and self.head_size % 4:
@@ -60,16 +57,6 @@ class TransIRConfig(NetworkConfig):
         """Rows and columns of patches."""
         height, width = (side // self.pair_patch for side in self.padded_layout)
         return height, width
-
-    @property
-    def pair_head(self) -> int:
-        """The same as a cell's."""
-        return self.head_size
-
-    @property
-    def head_size(self) -> int:
-        """Channels of one attention head."""
-        return self.width // self.heads
 
 
 class TransEncoded(NamedTuple):
@@ -241,13 +228,12 @@ class TransIR(Network):
         self, weights: Weights, latents: Float[Tensor, "item latent channel"]
     ) -> tuple[Tensor, Tensor]:
         """The latents as keys and values of every block, by the block's own projections."""
-        per_block = []
-        for block in range(self.config.blocks):
-            projection = weights[f"blocks.{block}.qkv"]
-            per_block.append(F.linear(latents, projection[projection.shape[0] // 3 :]))
-        both = torch.stack(per_block, 1).unflatten(-1, (2, self.config.heads, -1))
-        keys, values = both.permute(3, 0, 1, 4, 2, 5).contiguous().unbind(0)
-        return keys, values
+        per_block = [
+            latent_keys_values(latents, weights[f"blocks.{block}.qkv"], self.config.heads)
+            for block in range(self.config.blocks)
+        ]
+        keys, values = zip(*per_block, strict=True)
+        return torch.stack(keys, 1), torch.stack(values, 1)
 
     def _block(self, weights: Weights, kind: str, block: int) -> Block:
         found = {name: weights.get(f"{kind}.{block}.{name}") for name in Block._fields}
