@@ -11,10 +11,12 @@ import torch
 
 from factordiff.errors import CheckpointError, Unavailable
 from factordiff.experts.store import load_expert, read_config
+from factordiff.experts.whereabouts import WEIGHTS
 from factordiff.training import trainer as module
+from factordiff.training.account import account
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
-from factordiff.training.machines import Machines, choose_device
+from factordiff.training.machines import Machines, choose_device, device_name
 from factordiff.training.step import BAD_IN_A_ROW, Step
 from factordiff.training.validation import decoded, one_shot
 from tests.training.runs import StopAt, digest, trainer
@@ -245,3 +247,10 @@ def test_a_checkpoint_of_the_real_experts_is_small(tmp_path: Path) -> None:
         run._save()
         (path,) = (tmp_path / backbone).glob("checkpoint-*")
         assert path.stat().st_size <= 16_000_000
+
+
+def test_the_account_of_a_run_names_its_device(tmp_path: Path) -> None:
+    trainer(tmp_path, max_steps=2).run()
+    lines = account(tmp_path / WEIGHTS, tmp_path)
+    assert any(f"minutes on {device_name(torch.device('cpu'))}, seed " in line for line in lines)
+    assert not any("factordiff train" in line for line in lines), "no command makes these settings"

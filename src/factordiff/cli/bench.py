@@ -50,7 +50,7 @@ def bench(
     from factordiff.evaluation.contenders import Bench
     from factordiff.experts.store import load_expert
     from factordiff.sampling.rules import rule_named
-    from factordiff.training.machines import choose_device
+    from factordiff.training.machines import choose_device, device_name
 
     where = choose_device(device)
     chosen = rule_named(rule)
@@ -77,9 +77,7 @@ def bench(
         steps=steps,
     )
     about = {
-        "device": torch.cuda.get_device_name(where)
-        if cuda
-        else f"{where}, {torch.get_num_threads()} threads",
+        "device": device_name(where) if cuda else f"{device_name(where)}, {torch.get_num_threads()} threads",
         "torch": torch.__version__,
         "dtype": str(networks[0].dtype),
         "experts": names,

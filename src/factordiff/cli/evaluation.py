@@ -15,12 +15,12 @@ from factordiff.arc.dataset import Dataset
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
-from factordiff.evaluation.provenance import commit, device_name
+from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
-from factordiff.training.machines import choose_device
+from factordiff.training.machines import choose_device, device_name
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -18,7 +18,7 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.provenance import commit, device_name
+from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.rows import Place, Row, Settings
 from factordiff.experiments.catalogue import chosen, document, write_report
 from factordiff.experiments.experiment import Experiment
@@ -30,7 +30,7 @@ from factordiff.experiments.workbench import (
     shipped_experts,
 )
 from factordiff.experts.whereabouts import find_expert
-from factordiff.training.machines import choose_device, join, leave
+from factordiff.training.machines import choose_device, device_name, join, leave
 
 RECORDS = "records"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

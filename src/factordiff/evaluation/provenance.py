@@ -1,19 +1,9 @@
-"""Where a number was computed, and by which code."""
+"""By which code a number was computed."""
 
 from __future__ import annotations
 
-import platform
 import subprocess
 from pathlib import Path
-
-import torch
-
-
-def device_name(device: torch.device) -> str:
-    """The device as records and cards call it."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type} {platform.machine()}"
 
 
 def commit() -> str:

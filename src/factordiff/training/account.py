@@ -26,7 +26,7 @@ def account(folder: Path, run: Path | None) -> list[str]:
     config = read_config(folder)
     about = config["about"]
     lines = []
-    if "settings" in about:
+    if about.get("settings", {}).get("preset") in PRESETS:  # settings made in Python have no command
         lines.append(f"`{command(config)}`")
     if "step" in about:
         lines.append(f"weights averaged over the steps up to {about['step']:,}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,6 +25,13 @@ def available(device: str) -> bool:
     if device == "mps":
         return torch.backends.mps.is_available()
     return device == "cpu"
+
+
+def device_name(device: torch.device) -> str:
+    """The device as logs, records and cards call it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} {platform.machine()}"
 
 
 def choose_device(name: str) -> torch.device:

@@ -15,7 +15,7 @@ from factordiff.experts.store import build, load_weights
 from factordiff.training.checkpoint import Checkpoint
 from factordiff.training.computation import as_dtype, decided
 from factordiff.training.log import Event, Observer
-from factordiff.training.machines import Machines
+from factordiff.training.machines import Machines, device_name
 from factordiff.training.progress import Progress
 from factordiff.training.run_folder import RunFolder
 from factordiff.training.settings import Settings
@@ -110,7 +110,8 @@ class Trainer:
         limit = math.inf if max_minutes is None else 60.0 * max_minutes
         before, first = self.progress.seconds, self.done
         origin = began - before  # where the clock of the whole run would have started without a pause
-        self._tell({"event": "start", "step": self.done, "parameters": self.step.network.layout.count})
+        parameters, device = self.step.network.layout.count, device_name(self.device)
+        self._tell({"event": "start", "step": self.done, "parameters": parameters, "device": device})
         with caught_signals() as signalled:
             self._loop((started or began) + limit, min(8.0, 0.1 * limit), signalled, origin)
             self.progress.seconds = time.monotonic() - origin
