@@ -79,7 +79,9 @@ def test_errors_say_what_was_expected(arguments, error, words, tmp_path, tiny):
     assert not list(tmp_path.iterdir())  # nothing was written
 
 
-@pytest.mark.skipif(not set(FULL_FULL.experts) <= set(shipped_experts()), reason="no experts are shipped yet")
+@pytest.mark.skipif(
+    not set(FULL_FULL.experts) <= set(shipped_experts()), reason="conv-full is not shipped yet"
+)
 def test_two_queries_with_the_shipped_experts(tmp_path):
     small = ("--limit", "2", "--steps", "8", "--particles", "2", "--device", "cpu", "--out", str(tmp_path))
     shown = reproduce(

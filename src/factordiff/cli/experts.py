@@ -53,11 +53,14 @@ def _row(folder: Path) -> list[str]:
     config, figures = read_config(folder), read_figures(folder)
     objective = str(config["about"].get("objective", "full"))
     cells = [config["backbone"], objective]
-    for split, question in (("validation", "full"), ("test", "full"), ("test", objective)):
+    asked = [
+        ("validation", "full"),
+        ("test", "full"),
+        *([("test", objective)] if objective != "full" else []),
+    ]
+    for split, question in asked:
         found = None if figures is None else figures.find(split, question)
-        asked = question != "full" or (split, question) != ("test", objective)
-        shown = "" if found is None else f"{100 * found.exact:.1f} %"
-        cells.append(shown if asked or cells[-1] != shown else "")
+        cells.append("" if found is None else f"{100 * found.exact:.1f} %")
     return cells
 
 
