@@ -162,6 +162,12 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
         (["task", "--trace", "."], InvalidInput, r"--trace: \. is a folder"),
         (["task", "--temperature", "trans-full=hot"], InvalidInput, "--temperature: expected NAME=NUMBER"),
         (["task", "--temperature", "nobody=1"], InvalidInput, "no expert is called 'nobody'"),
+        (["task", "--temperature", "nan,1"], InvalidInput, "temperatures: expected a finite positive number"),
+        (
+            ["task", "--out", "x.json", "--trace", "./x.json"],
+            InvalidInput,
+            "--out: x.json is also the file of",
+        ),
         (["task", "--factors", "knot"], InvalidInput, "factors: expected one of pixel"),
         (["task", "--method", "magic"], Unavailable, "method: expected one of"),
         (["task", "--experts", ","], InvalidInput, "at least one expert"),
@@ -186,6 +192,15 @@ def test_errors_name_what_is_wrong(
     assert isinstance(result.exception, error), result.output
     assert re.search(sentence, str(result.exception))
     assert sorted(tmp_path.iterdir()) == before  # nothing half written
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(experts: str, tmp_path: Path) -> None:
+    """Ids are the keys of a challenges file: whatever somebody wrote there."""
+    write_challenges([task("[/bold]"), task("[red]x")], tmp_path / "odd.json")
+    result = run(app, ["solve", str(tmp_path / "odd.json"), "--experts", experts])
+    assert result.exit_code == 0, result.output
+    assert "[/bold], test 0" in result.output
+    assert "[red]x, test 0" in result.output
 
 
 def test_temperatures_as_they_are_typed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,7 @@ def test_given_cells_are_kept_and_decided_by_nobody() -> None:
     assert answer.routing.labels.tolist() == [[-1, 0, 1, 1], [0, 0, 1, -1]]
 
 
+@pytest.mark.usefixtures("untyped")
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -78,9 +80,14 @@ def test_given_cells_are_kept_and_decided_by_nobody() -> None:
         ({(-1, 0): 1}, r"given: cell \(-1, 0\) lies outside"),
         ({(0, 0): 10}, r"given: cell \(0, 0\): expected a color 0..9, got 10"),
         ({(0, 0): -1}, r"expected a color"),
+        ({(0, 0): 2.5}, r"given: cell \(0, 0\): expected a color 0..9, got 2.5"),
+        ({(0, 0): "2"}, r"expected a color 0..9, got '2'"),
+        ({(0.5, 0): 2}, r"given: expected cells as \(row, column\), got \(0.5, 0\)"),
+        ({7: 2}, r"given: expected cells as \(row, column\), got 7"),
+        ([[1, 2]], r"given: expected a mapping from \(row, column\) to color, got list"),
     ],
 )
-def test_given_cells_must_be_cells_and_colors(given: dict[tuple[int, int], int], sentence: str) -> None:
+def test_given_cells_must_be_cells_and_colors(given: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         starting_canvas(given)
 
@@ -167,8 +174,16 @@ def test_three_lines_to_an_answer(tmp_path: Path) -> None:
     from_task = solve(task(), halves())
     assert from_file.task == "plus"
     assert from_file.right is None
-    for answers in (from_file, from_values, from_task):
+    team = compose(halves())
+    by_team = team.solve(tmp_path / "plus.json"), team.solve(spell_task(task()))
+    for answers in (from_file, from_values, from_task, *by_team):
         assert answers[0].right
+
+
+@pytest.mark.usefixtures("untyped")
+def test_what_is_no_task_is_said_to_be_none() -> None:
+    with pytest.raises(InvalidInput, match=r"task: expected a Task, .* got int"):
+        solve(3, halves())  # type: ignore[arg-type]
 
 
 def test_a_file_of_several_tasks_is_not_one_task(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,16 @@ def test_a_partition_can_be_given_as_it_is() -> None:
         ({"factors": "block:HxW"}, InvalidInput, "such as block:2x2"),
         ({"temperatures": [1]}, InvalidInput, "temperatures: expected 2 numbers, one per expert, got 1"),
         ({"temperatures": {"up": 1}}, InvalidInput, "no expert is called 'up'; expected left, right"),
+        (
+            {"temperatures": [1, math.nan]},
+            InvalidInput,
+            "temperatures: .* positive number for right, got nan",
+        ),
+        ({"temperatures": [0, 1], "method": "mixture"}, InvalidInput, "positive number for left, got 0"),
+        ({"temperatures": ["hot", 1]}, InvalidInput, "positive number for left, got 'hot'"),
+        ({"temperatures": 0.5}, InvalidInput, "temperatures: expected a number for each expert, .* got 0.5"),
+        ({"device": "abacus"}, Unavailable, "device: expected one of auto, cpu"),
+        ({"device": "cpu:x"}, Unavailable, "device: expected a name such as .*, got 'cpu:x'"),
         ({"reveal": "slow"}, InvalidInput, "reveal: expected 'fast', 'exact' or a reveal rule, got 'slow'"),
         ({"sharpness": 1}, InvalidInput, "options: .*'sharpness'"),
     ],
@@ -115,6 +126,11 @@ def test_a_partition_can_be_given_as_it_is() -> None:
 def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], error: type, sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         compose(**{"experts": halves(), **arguments})
+
+
+@pytest.mark.parametrize("factors", ["row", "block:2x2", "component"])
+def test_one_expert_alone_does_not_mind_factors(factors: str) -> None:
+    assert compose(list(painters())[:1], factors=factors).method == "single"
 
 
 def test_factors_with_a_shape_need_a_layout() -> None:

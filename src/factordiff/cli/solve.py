@@ -48,17 +48,13 @@ def solve(
     others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
-    from factordiff.solving.pictures import check_path_to_show, check_place
+    from factordiff.solving.pictures import check_path_to_show
     from factordiff.solving.sources import STANDARD_INPUT, read_source
     from factordiff.solving.team import compose
     from factordiff.training.machines import choose_device
 
     outputs = Outputs(picture, animate, trace, out, explain)
     outputs.check()
-    written = {"--picture": picture, "--animate": animate, "--trace": trace, "--out": out}
-    for option, file in written.items():
-        if file is not None:
-            check_place(option, file)
     names = [name.strip() for name in experts.split(",") if name.strip()]
     tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
     team = compose(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +21,14 @@ from factordiff.arc.task_files import write_json
 from factordiff.errors import InvalidInput
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.explanation import Explanation
-from factordiff.solving.pictures import animation, check_ending, picture, save_animation, save_picture
+from factordiff.solving.pictures import (
+    animation,
+    check_ending,
+    check_place,
+    picture,
+    save_animation,
+    save_picture,
+)
 from factordiff.solving.solver import check_task
 from factordiff.solving.story import NOBODY
 from factordiff.solving.team import Team
@@ -46,6 +54,22 @@ class Outputs:
             check_ending("--picture", self.picture, (".png",))
         if self.animate is not None:
             check_ending("--animate", self.animate, (".gif",))
+        taken: dict[Path, str] = {}
+        for option, file in self.files().items():
+            check_place(option, file)
+            other = taken.setdefault(file.absolute(), option)
+            if other != option:
+                raise InvalidInput(f"{option}: {file} is also the file of {other}; choose another file name")
+
+    def files(self) -> dict[str, Path]:
+        """The files that are wanted, by their options."""
+        wanted = {
+            "--picture": self.picture,
+            "--animate": self.animate,
+            "--trace": self.trace,
+            "--out": self.out,
+        }
+        return {option: file for option, file in wanted.items() if file is not None}
 
     def write(self, solved: Sequence[TaskAnswers]) -> list[Path]:
         """Write every file that was asked for; returns their names."""
@@ -78,7 +102,7 @@ def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: 
             complaints.print(f"refused: {refusal.reason}")
             continue
         assert isinstance(task, Task)
-        with console.status(f"{task.id} ({number + 1} of {len(tasks)})"):
+        with console.status(f"{escape(task.id)} ({number + 1} of {len(tasks)})"):
             solved.append(team.solve(task, seed=seed))
         for answer in solved[-1]:
             show(console, answer)
@@ -110,7 +134,7 @@ def show(console: Console, answer: Answer) -> None:
     if answer.truth is not None:
         panels.append(("truth", drawn_cells(answer.truth, colored)))
     verdict = {None: "", True: "  [green]right[/]", False: "  [red]wrong[/]"}[answer.right]
-    console.print(f"\n[bold]{answer.task}[/], test {answer.number}{verdict}")
+    console.print(f"\n[bold]{escape(answer.task)}[/], test {answer.number}{verdict}")
     table = Table.grid(padding=(0, 3))
     table.add_row(*(Text(title, style="dim") for title, _ in panels))
     table.add_row(*(drawing for _, drawing in panels))

@@ -23,11 +23,12 @@ from factordiff.solving.team import ExpertLike, Team, compose
 MOST_DEMONSTRATIONS = 10
 DEFAULT_EXPERTS = ("trans-full", "conv-full")
 
+TaskLike = Task | Mapping[str, Any] | str | Path
 Given = Mapping[tuple[int, int], int]  # (row, column) of a cell, and its color
 
 
 def solve(
-    task: Task | Mapping[str, Any] | str | Path,
+    task: TaskLike,
     experts: Sequence[ExpertLike] | Mapping[str, ExpertLike] = DEFAULT_EXPERTS,
     method: str = "routing",
     *,
@@ -39,12 +40,12 @@ def solve(
 
     `composition` are the further arguments of `compose`: temperatures, factors, reveal, device and so on.
     """
-    return compose(experts, method, **composition).solve(_as_task(task), seed=seed, given=given)
+    return compose(experts, method, **composition).solve(task, seed=seed, given=given)
 
 
 def solve_task(
     team: Team,
-    task: Task,
+    task: TaskLike,
     *,
     seed: int = 0,
     given: Given | None = None,
@@ -56,6 +57,7 @@ def solve_task(
     differs from it. Random numbers belong to the test's place in its task, so that a task is answered the same
     alone and in a folder. `given` cells are kept as they are; `on_step(done, total)` hears how far each run is.
     """
+    task = _as_task(task)
     check_task(task)
     return TaskAnswers(
         task.id, tuple(_answer(team, task, number, seed, given, on_step) for number in range(len(task.tests)))
@@ -137,13 +139,25 @@ def _answer(
 def starting_canvas(given: Given | None) -> torch.Tensor:
     """One canvas, masked but for the given cells."""
     canvas = torch.full((1, CELLS), COLORS.mask)
-    for (row, column), color in (given or {}).items():
+    if not isinstance(given, Mapping | None):
+        raise InvalidInput(
+            f"given: expected a mapping from (row, column) to color, got {type(given).__name__}"
+        )
+    for cell, color in (given or {}).items():
+        if not (isinstance(cell, tuple) and len(cell) == 2 and all(map(_is_whole, cell))):
+            raise InvalidInput(f"given: expected cells as (row, column), got {cell!r}")
+        row, column = cell
         if not (0 <= row < SIDE and 0 <= column < SIDE):
             raise InvalidInput(f"given: cell ({row}, {column}) lies outside the {SIDE}x{SIDE} canvas")
-        if isinstance(color, bool) or not 0 <= color < COLORS.size:
+        if not _is_whole(color) or not 0 <= color < COLORS.size:
             raise InvalidInput(f"given: cell ({row}, {column}): expected a color 0..9, got {color!r}")
         canvas[0, row * SIDE + column] = color
     return canvas
+
+
+def _is_whole(number: object) -> bool:
+    """Whether something is a whole number, numpy's included; a fraction would be cut in silence."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _tokens(grids: Sequence[Grid]) -> torch.Tensor:
@@ -160,11 +174,15 @@ def _cut(canvas: Canvas, task: Task, test: Pair) -> Grid:
     return answer_grid(canvas, shown, test.input)
 
 
-def _as_task(task: Task | Mapping[str, Any] | str | Path) -> Task:
+def _as_task(task: TaskLike) -> Task:
     if isinstance(task, Task):
         return task
     if isinstance(task, Mapping):
         return parse_task(dict(task), "task", "solve")
+    if not isinstance(task, str | Path):
+        raise InvalidInput(
+            f"task: expected a Task, ARC's JSON as a mapping, or the path of a file, got {type(task).__name__}"
+        )
     tasks = read_tasks(Path(task))
     if len(tasks) != 1:
         raise DataError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.factors import check_factors, partition, query_of
 from factordiff.solving.pace import Pace, reveal_rule
+from factordiff.training.machines import choose_device
 
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
@@ -125,8 +127,8 @@ class Team:
             self, members=(self.members[index],), method="single", temperatures=None, factors="pixel"
         )
 
-    def solve(self, task: Task, **settings: Any) -> TaskAnswers:
-        """The answers to an ARC task; `settings` are those of `factordiff.solving.solver.solve_task`."""
+    def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
+        """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""
         from factordiff.solving.solver import solve_task
 
         return solve_task(self, task, **settings)
@@ -162,7 +164,7 @@ def compose(
         raise Unavailable(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     if isinstance(factors, str):
         check_factors(factors)
-    device = torch.device(device)
+    device = _device(device)
     named = experts.items() if isinstance(experts, Mapping) else [(None, expert) for expert in experts]
     members = [_member(name, expert, number, device) for number, (name, expert) in enumerate(named)]
     common_vocabulary([member.expert for member in members])
@@ -181,8 +183,20 @@ def compose(
     )
     reveal_rule(reveal or "exact")
     if method == "views" or method == "single":
-        team.how(cells=1)  # refuses experts that do not fit the method, before anything runs
+        replace(team, factors="pixel").how(
+            cells=1
+        )  # refuses experts that do not fit the method, before anything runs
     return team
+
+
+def _device(device: torch.device | str) -> torch.device:
+    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several."""
+    kind = device.type if isinstance(device, torch.device) else device.partition(":")[0]
+    chosen = choose_device(kind)
+    try:
+        return chosen if kind == device else torch.device(device)
+    except RuntimeError:
+        raise Unavailable(f"device: expected a name such as cpu, cuda or cuda:1, got {device!r}") from None
 
 
 def _member(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> Member:
@@ -212,6 +226,10 @@ def _told_apart(members: list[Member]) -> list[Member]:
 def _in_order(temperatures: Temperatures | None, names: list[str]) -> tuple[float, ...] | None:
     if temperatures is None:
         return None
+    if not isinstance(temperatures, Mapping | Sequence):
+        raise InvalidInput(
+            f"temperatures: expected a number for each expert, or numbers by name, got {temperatures!r}"
+        )
     if isinstance(temperatures, Mapping):
         unknown = sorted(set(temperatures) - set(names))
         if unknown:
@@ -223,6 +241,10 @@ def _in_order(temperatures: Temperatures | None, names: list[str]) -> tuple[floa
         raise InvalidInput(
             f"temperatures: expected {len(names)} numbers, one per expert, got {len(temperatures)}"
         )
+    for name, number in zip(names, temperatures, strict=True):
+        # Checked for every method, also for those that compare nobody's confidence.
+        if not isinstance(number, float | int) or not 0 < number < math.inf:
+            raise InvalidInput(f"temperatures: expected a finite positive number for {name}, got {number!r}")
     return tuple(float(number) for number in temperatures)
 
 
