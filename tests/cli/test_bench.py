@@ -15,7 +15,7 @@ from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.evaluation.contenders import Bench, fast, straightforward
 from factordiff.evaluation.curve import GRID, Point, drawn, every_rule
-from factordiff.experts.store import build, load_expert, save_expert
+from factordiff.experts.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.rules import rule_named
 
@@ -51,6 +51,8 @@ def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
     ]
     assert "margin" in text
     assert found["about"]["queries"] == 2
+    assert found["about"]["weights"] == [weight_hash(folder) for folder in folders.split(",")]
+    assert len(found["about"]["data"]) == 64
     passes = found["figures"][4]
     assert passes["value"] == pytest.approx(10 / passes["details"]["passes_per_grid"])
     assert found["figures"][2]["value"] == 1.0  # nothing is filled up on a CPU
@@ -108,6 +110,9 @@ def test_bad_arguments_are_named(folders: str) -> None:
         run("--experts", folders, "--limit", "0")
     with pytest.raises(InvalidInput, match="batch: expected"):
         run("--experts", folders, "--batch", "-1")
+    for option in ("--out", "--curve"):
+        with pytest.raises(InvalidInput, match=f"{option}: . is a folder"):
+            run("--experts", folders, option, ".")
     with pytest.raises(InvalidInput, match="experts: expected at least one"):
         run("--experts", ",")
     with pytest.raises(Unavailable, match="expert: 'nobody'"):

@@ -64,7 +64,12 @@ def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
     [
         (("--question", "shape"), "question: expected one of full, occupancy, color"),
         (("--out", "plain.json"), r"expected a name that ends in \.jsonl\.gz"),
+        (("--out", "."), r"expected a name that ends in \.jsonl\.gz"),
+        (("--out", "/dev/null/x.jsonl.gz"), "out: .* cannot be written into /dev/null"),
         (("--cycles", "2"), "cycles: expected two numbers"),
+        (("--cycles", "a,b"), "cycles: expected numbers joined by commas, got 'a,b'"),
+        (("--temperature", "hot"), "temperature: expected numbers joined by commas, got 'hot'"),
+        (("--limit", "0"), "limit: expected at least 1, got 0"),
         (("--dtype", "int8"), "dtype: expected auto, float32 or bfloat16"),
         (("--batch", "-1"), "batch: expected at least 1"),
     ],
@@ -72,6 +77,23 @@ def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
 def test_bad_arguments_are_named(expert: Path, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         call("eval", "--experts", str(expert), "--limit", "1", *arguments)
+
+
+def test_nothing_is_begun_when_the_method_makes_no_sense(expert: Path, tmp_path: Path) -> None:
+    """A file with a header and no record would stand in the way of the right command."""
+    for wrong in (("--steps", "0"), ("--method", "views"), ("--method", "routing", "--temperature", "nan")):
+        with pytest.raises(InvalidInput):
+            call(
+                "eval",
+                "--experts",
+                str(expert),
+                "--limit",
+                "1",
+                *wrong,
+                "--out",
+                str(tmp_path / "a.jsonl.gz"),
+            )
+        assert not list(tmp_path.iterdir())
 
 
 def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:

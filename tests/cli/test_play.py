@@ -53,6 +53,7 @@ def test_it_serves_on_this_machine_and_ends_on_request(playing: subprocess.Popen
     ("arguments", "sentence"),
     [
         (("--experts", "nowhere"), "'nowhere' is neither a folder nor a shipped expert"),
+        (("--deadline", "nan"), "threads, queue, deadline: expected at least 1"),
         (("--threads", "0"), "threads, queue, deadline: expected at least 1"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -68,6 +70,10 @@ def test_voting_through_the_command(tiny, tmp_path):
         (("voting", "--part", "3/2"), InvalidInput, "part: expected K/N"),
         (("voting", "--expert", "trans-full"), InvalidInput, "expert: expected NAME=FOLDER"),
         (("voting", "--dtype", "float8"), InvalidInput, "dtype: expected auto"),
+        (("voting", "--steps", "0"), InvalidInput, "steps: expected at least 1, got 0"),
+        (("voting", "--particles", "0"), InvalidInput, "particles: expected at least 1, got 0"),
+        (("voting", "--minutes", "nan"), InvalidInput, "minutes: expected a number of minutes"),
+        (("voting", "--out", "/dev/null"), InvalidInput, "out: /dev/null.records cannot be made or written"),
         (("voting", "--expert", "trans-full=nowhere"), Unavailable, "'nowhere' is neither a folder nor"),
         (("report", "--out", "nowhere"), InvalidInput, "holds no records"),
     ],
@@ -77,6 +83,12 @@ def test_errors_say_what_was_expected(arguments, error, words, tmp_path, tiny):
     with pytest.raises(error, match=words):
         reproduce(name, "--device", "cpu", "--out", str(tmp_path), *tiny, *options)
     assert not list(tmp_path.iterdir())  # nothing was written
+
+
+def test_one_expert_is_enough_for_its_own_row(tiny, tmp_path):
+    """Sizes are noted of the experts that were run: nobody else's weights are asked for."""
+    shown = reproduce("single-experts", *SMALL, "--out", str(tmp_path), *tiny, "--only", "trans-full")
+    assert re.search(r"Trans-IR, full +│ [\d,]+ +│ 99.5", shown)
 
 
 @pytest.mark.skipif(

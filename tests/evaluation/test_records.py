@@ -104,13 +104,14 @@ def test_damaged_files_and_other_files_are_refused(tmp_path):
 
 
 def test_findings_are_made_once(tmp_path):
-    assert not has_finding(tmp_path, "maps", {"weights": "1"})
+    assert not has_finding(tmp_path, "maps", {"weights": "1"}, {"queries": 7})
     assert read_finding(tmp_path, "maps") is None
-    write_finding(tmp_path, "maps", {"weights": "1"}, [1, 2])
-    assert has_finding(tmp_path, "maps", {"weights": "1"})
+    write_finding(tmp_path, "maps", {"weights": "1", "queries": 7}, [1, 2])
+    assert has_finding(tmp_path, "maps", {"weights": "1"}, {"queries": 7})
+    assert not has_finding(tmp_path, "maps", {"weights": "1"}, {"queries": 8})  # to be made anew
     assert read_finding(tmp_path, "maps") == [1, 2]
     with pytest.raises(DataError, match="another weights: '1' in the file and '2' now"):
-        has_finding(tmp_path, "maps", {"weights": "2"})
+        has_finding(tmp_path, "maps", {"weights": "2"}, {"queries": 7})
     (tmp_path / "maps.json.gz").write_bytes(b"x")
     with pytest.raises(DataError, match="damaged"):
         read_finding(tmp_path, "maps")

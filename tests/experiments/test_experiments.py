@@ -111,6 +111,21 @@ def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
     assert len(Archive(tmp_path / "records").outcomes(single("trans-occ"))) == 5
 
 
+def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):
+    """Maps and curves of a subset are made anew from all queries, and no later subset takes their place."""
+    names = ("single-experts", "overlap", "temperatures")
+
+    def found(**changes):
+        for name in names:
+            EXPERIMENTS[name].run(lookup_bench(sets, tmp_path, **changes))
+        return {path.name: path.read_bytes() for path in tmp_path.glob("*.json.gz")}
+
+    subset, full = found(limit=3), found()
+    assert subset.keys() <= full.keys()
+    assert subset["confidence-trans-occ.json.gz"] != full["confidence-trans-occ.json.gz"]
+    assert found(limit=2) == full
+
+
 def records_survive_a_second_run_unchanged(folder, sets):
     before = {path: path.read_bytes() for path in folder.rglob("*.gz")}
     bench = lookup_bench(sets, folder)

@@ -48,10 +48,16 @@ def bench(
     from factordiff.arc.dataset import Dataset
     from factordiff.errors import InvalidInput
     from factordiff.evaluation.contenders import Bench
-    from factordiff.experts.store import load_expert
+    from factordiff.evaluation.places import check_file
+    from factordiff.evaluation.provenance import commit
+    from factordiff.experts.store import load_expert, weight_hash
+    from factordiff.experts.whereabouts import find_expert
     from factordiff.sampling.rules import rule_named
     from factordiff.training.machines import choose_device, device_name
 
+    for option, file in (("--out", out), ("--curve", curve)):
+        if file is not None:
+            check_file(option, file)
     where = choose_device(device)
     chosen = rule_named(rule)
     names = [name.strip() for name in experts.split(",") if name.strip()]
@@ -65,7 +71,8 @@ def bench(
     cuda = where.type == "cuda"
     networks = [load_expert(name, where, torch.bfloat16 if cuda else torch.float32) for name in names]
     count = limit or (None if cuda and not quick else 2_400 if cuda else 3 if quick else 120)
-    queries = Dataset.load(where).evaluation(split, count)  # type: ignore[arg-type]
+    dataset = Dataset.load(where)
+    queries = dataset.evaluation(split, count)  # type: ignore[arg-type]
     setup = Bench(
         networks,
         queries,
@@ -80,7 +87,10 @@ def bench(
         "device": device_name(where) if cuda else f"{device_name(where)}, {torch.get_num_threads()} threads",
         "torch": torch.__version__,
         "dtype": str(networks[0].dtype),
+        "commit": commit(),
+        "data": dataset.artefact.sha256,
         "experts": names,
+        "weights": [weight_hash(find_expert(name).folder) for name in names],
         "rule": rule,
         "split": split,
         "queries": len(queries),

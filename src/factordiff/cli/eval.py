@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
 
 from factordiff.cli.app import app
+from factordiff.errors import InvalidInput
+
+Number = TypeVar("Number", int, float)
 
 
 @app.command("eval")
@@ -40,9 +44,9 @@ def evaluate_command(
         split=split,
         limit=limit,
         question=question,
-        temperatures=[float(part) for part in temperature.split(",")] if temperature else None,
+        temperatures=numbers("temperature", temperature, float),
         steps=steps,
-        cycles=tuple(int(part) for part in cycles.split(",")) if cycles else None,
+        cycles=numbers("cycles", cycles, int),
         batch=batch,
         seed=seed,
         device=device,
@@ -50,3 +54,11 @@ def evaluate_command(
     )
     console = Console()
     show(console, request, measure(request, console, out), per_task)
+
+
+def numbers(option: str, text: str, kind: Callable[[str], Number]) -> tuple[Number, ...] | None:
+    """The numbers of an option, joined by commas; none where it was not given."""
+    try:
+        return tuple(kind(part) for part in text.split(",")) if text else None
+    except ValueError:
+        raise InvalidInput(f"{option}: expected numbers joined by commas, got {text!r}") from None

@@ -15,6 +15,7 @@ from factordiff.arc.dataset import Dataset
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
+from factordiff.evaluation.places import check_file
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
@@ -34,7 +35,7 @@ class Request:
     split: str
     limit: int | None
     question: str
-    temperatures: list[float] | None
+    temperatures: tuple[float, ...] | None
     steps: int
     cycles: tuple[int, ...] | None
     batch: int
@@ -52,7 +53,7 @@ class Request:
             tuple(find_expert(name).name for name in self.experts),
             self.method or ("single" if len(self.experts) == 1 else "routing"),
             self.split,
-            temperatures=None if self.temperatures is None else tuple(self.temperatures),
+            temperatures=self.temperatures,
             queries=self.limit,
             question=self.question,  # type: ignore[arg-type]
         )
@@ -63,6 +64,8 @@ class Request:
         dtype = ("bfloat16" if gpu else "float32") if self.dtype == "auto" else self.dtype
         if dtype not in DTYPES:
             raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {self.dtype!r}")
+        if self.limit is not None and self.limit < 1:
+            raise InvalidInput(f"limit: expected at least 1, got {self.limit}")
         if self.cycles is not None and len(self.cycles) != 2:
             raise InvalidInput(f"cycles: expected two numbers H,L, got {self.cycles}")
         if self.batch < 0:
@@ -80,6 +83,8 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
     """Run the evaluation with a progress bar; the records go to `out`, which continues where it was interrupted."""
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
+    if out is not None:
+        check_file("out", out)
     device = choose_device(request.device)
     row, settings = request.row(), request.settings(device)
     folders = [find_expert(name).folder for name in request.experts]

@@ -31,9 +31,9 @@ def play(
 
     Example: factordiff play --experts trans-full,conv-full --port 8000
     """
-    if threads < 1 or queue < 1 or deadline <= 0:
+    if threads < 1 or queue < 1 or not 0 < deadline < float("inf"):
         raise InvalidInput(
-            f"threads, queue, deadline: expected at least 1, 1 and more than 0, got {threads}, {queue}, {deadline}"
+            f"threads, queue, deadline: expected at least 1, 1 and some seconds, got {threads}, {queue}, {deadline}"
         )
     try:
         import uvicorn

@@ -10,6 +10,8 @@ from rich.console import Console
 
 from factordiff.cli.app import app
 
+PLAIN_WIDTH = 200  # of tables that go into a file: nothing is cut
+
 
 @app.command("reproduce")
 def reproduce_command(
@@ -64,4 +66,5 @@ def reproduce_command(
         compile=compile,
         commit=commit,
     )
-    reproduce(request, Console())
+    console = Console()
+    reproduce(request, console if console.is_terminal else Console(width=PLAIN_WIDTH))

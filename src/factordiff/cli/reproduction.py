@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.places import check_folder
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.rows import Place, Row, Settings
 from factordiff.experiments.catalogue import chosen, document, write_report
@@ -89,6 +91,12 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
     """Everything the run needs, checked before anything is computed."""
     if request.limit is not None and request.limit < 1:
         raise InvalidInput(f"limit: expected at least 1, got {request.limit}")
+    for name, number in (("steps", request.steps), ("particles", request.particles)):
+        if number < 1:
+            raise InvalidInput(f"{name}: expected at least 1, got {number}")
+    if not 0 <= request.minutes < math.inf:
+        raise InvalidInput(f"minutes: expected a number of minutes, or 0 for no end, got {request.minutes:g}")
+    check_folder("out", request.out / RECORDS)
     if request.batch < 0:
         raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {request.batch}")
     rows = [row for experiment in experiments for row in experiment.rows()]

@@ -19,12 +19,12 @@ from factordiff.arc.svg import COLORS, HIDDEN, expert_color
 from factordiff.arc.task import Task
 from factordiff.arc.task_files import write_json
 from factordiff.errors import InvalidInput
+from factordiff.evaluation.places import check_file
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.explanation import Explanation
 from factordiff.solving.pictures import (
     animation,
     check_ending,
-    check_place,
     picture,
     save_animation,
     save_picture,
@@ -56,7 +56,7 @@ class Outputs:
             check_ending("--animate", self.animate, (".gif",))
         taken: dict[Path, str] = {}
         for option, file in self.files().items():
-            check_place(option, file)
+            check_file(option, file)
             other = taken.setdefault(file.absolute(), option)
             if other != option:
                 raise InvalidInput(f"{option}: {file} is also the file of {other}; choose another file name")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,22 @@ def finding_path(folder: Path, name: str) -> Path:
     return folder / f"{name}{ENDING}"
 
 
-def has_finding(folder: Path, name: str, header: dict[str, Any]) -> bool:
-    """Whether it is there already; one of other weights, data or settings is refused and left alone."""
+def has_finding(folder: Path, name: str, header: dict[str, Any], about: Mapping[str, Any]) -> bool:
+    """Whether it is there already, and about the same; one of another header is refused and left alone.
+
+    `header` is what may not change in a folder (weights, data, settings), `about` what may: the queries it looks at.
+    """
     path = finding_path(folder, name)
     if not path.exists():
         return False
     there = _read(path)["header"]
-    for key in sorted(there.keys() | header.keys()):
+    for key in sorted((there.keys() - about.keys()) | header.keys()):
         if there.get(key) != header.get(key):
             raise DataError(
                 f"{path}: found with another {key}: {there.get(key)!r} in the file and {header.get(key)!r} now; "
                 "nothing was overwritten. Use another folder with --out"
             )
-    return True
+    return all(there.get(key) == value for key, value in about.items())
 
 
 def write_finding(folder: Path, name: str, header: dict[str, Any], content: Any) -> None:

@@ -162,9 +162,12 @@ def run_row(
     """
     path = path or row.file(place.folder)
     machines = place.machines
+    device = queries.queries.device
+    # What makes no sense is refused before a file is begun.
+    reveal = ByConfidence(settings.steps)
+    build_method(row, settings, objectives, queries, torch.zeros(1, dtype=torch.int64, device=device))
     done = machines.from_first(gather(path, about) if machines.writes else set())
     mine = path if machines.world == 1 else path.with_name(f"{_stem(path)}.rank{machines.rank}{SUFFIX}")
-    device = queries.queries.device
     for number, missing in enumerate(_missing(row, queries, settings, place, done)):
         if number % machines.world != machines.rank:
             continue
@@ -179,7 +182,7 @@ def run_row(
             queries,
             index,
             question=row.question,
-            reveal=ByConfidence(settings.steps),
+            reveal=reveal,
             seed=settings.seed,
             grids=row.split in ("official", "unseen"),
         )

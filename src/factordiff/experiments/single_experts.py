@@ -24,8 +24,6 @@ PAPER = {  # pixel, exact
     "trans-color": (32.4, 3.3),
     "trans-occ": (65.7, 0.2),
 }
-PARAMETERS = "experts"
-
 
 OWN = {  # what each specialist is asked about
     "trans-occ": Row(("trans-occ",), "single", question="occupancy"),
@@ -41,14 +39,18 @@ def rows() -> list[Row]:
 def run(bench: Workbench) -> None:
     """Run them, and note their sizes."""
     bench.run(rows())
-    bench.find(
-        PARAMETERS, tuple(SINGLES), {}, lambda: {name: bench.experts(name).parameters for name in SINGLES}
-    )
+    for name in sorted({name for row in bench.planned(rows()) for name in row.experts}):
+        bench.find(size(name), (name,), {}, lambda name=name: bench.experts(name).parameters)  # type: ignore[misc]
+
+
+def size(expert: str) -> str:
+    """The name of the finding that holds an expert's number of parameters."""
+    return f"parameters-{expert}"
 
 
 def report(archive: Archive) -> Section:
     """The table, the paper's figures beside ours."""
-    sizes = read_finding(archive.folder, PARAMETERS) or {}
+    sizes = {expert: read_finding(archive.folder, size(expert)) for expert in SINGLES}
     lines = []
     for expert in SINGLES:
         row = single(expert)
@@ -57,7 +59,7 @@ def report(archive: Archive) -> Section:
         lines.append(
             (
                 SINGLES[expert],
-                f"{sizes[expert]:,}" if expert in sizes else NOTHING,
+                NOTHING if sizes[expert] is None else f"{sizes[expert]:,}",
                 paper(pixel),
                 NOTHING if found is None else f"{100 * found.pixel():.1f}",
                 paper(exact),

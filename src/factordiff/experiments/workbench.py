@@ -12,7 +12,7 @@ import torch
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.findings import has_finding, write_finding
+from factordiff.evaluation.findings import finding_path, has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
@@ -110,13 +110,19 @@ class Workbench:
     def find(
         self, name: str, experts: Sequence[str], about: Mapping[str, Any], look: Callable[[], Any]
     ) -> None:
-        """Make a finding unless it is there; only the first machine does."""
+        """Make a finding unless it is there; only the first machine does.
+
+        One that looked at other queries, after an interruption or with a limit, is made anew, but never from fewer.
+        """
         if not self.place.machines.writes:
             return
         known = {expert: self.experts(expert).sha256 for expert in experts}
-        head = {"data": self.data, "weights": known, "steps": self.settings.steps, **about}
-        if not has_finding(self.place.folder, name, head):
-            write_finding(self.place.folder, name, head, look())
+        head = {"data": self.data, "weights": known, "steps": self.settings.steps}
+        folder = self.place.folder
+        if not has_finding(folder, name, head, about) and not (
+            self.subset and finding_path(folder, name).exists()
+        ):
+            write_finding(folder, name, {**head, **about}, look())
 
     def size(self, queries: int) -> int:
         """How many queries a finding looks at."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -87,14 +86,6 @@ def check_path_to_show(team: Team) -> None:
     """Refuse to animate a team whose answers are pooled from several runs, before any work is done."""
     if team.method == "vote" and len(team) > 1:
         raise InvalidInput(NO_PATH)
-
-
-def check_place(option: str, file: Path) -> None:
-    """Refuse a file that could not be written after all the work: a folder, or one in a place that is closed."""
-    place = next(folder for folder in file.absolute().parents if folder.exists())
-    if file.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
-        what = "is a folder" if file.is_dir() else f"cannot be written into {place}"
-        raise InvalidInput(f"{option}: {file} {what}; choose another file name")
 
 
 def _save(file: Path, write: Callable[[io.BytesIO, str], None]) -> None:

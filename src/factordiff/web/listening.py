@@ -16,7 +16,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise Unavailable(
-            f"port: cannot listen on {host} port {port} ({error}); choose another with --port"
+            f"port: cannot listen on {host} port {port} ({error}); choose another with --host or --port"
         ) from error
     # Accepted sockets inherit this. Without it the second of two small writes, such as a step's line, waits for the
     # client's delayed acknowledgement: 40 milliseconds.
