@@ -28,7 +28,7 @@ def steps_of(events: list[dict]) -> list[dict]:
 
 
 METHODS = ["routing", "soft-routing", "mixture", "product", "superdiff", "single", "views"]
-RULES = ["fast", "exact", "margin", "entropy"]
+RULES = ["fast", "exact", "margin", "entropy", "product", "frechet"]
 BOTH = [
     *((method, rule) for method in METHODS for rule in ("confidence", "ancestral")),
     *(("routing", rule) for rule in RULES),

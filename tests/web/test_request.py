@@ -29,6 +29,12 @@ def test_only_the_task_is_needed() -> None:
     assert read(experts=["odd"]).method == "single"
 
 
+def test_a_vote_has_as_many_runs_as_on_the_command_line() -> None:
+    for method, count in (("fkc", 8), ("rne", 8), ("vote", 3)):
+        assert read(method=method).particles == count
+    assert read(method="vote", particles=5).particles == 5
+
+
 def test_temperatures_are_put_in_the_order_of_the_experts() -> None:
     assert read(experts=["odd", "even"], temperatures={"even": 0.25}).temperatures == (1.0, 0.25)
     assert read(temperatures={"even": 1}).temperatures is None

@@ -7,6 +7,7 @@ import pytest
 from factordiff.arc.task import parse_task
 from factordiff.evaluation.methods import Options
 from factordiff.experts.store import save_expert
+from factordiff.sampling.rules import rule_named
 from factordiff.solving.solver import solve_task
 from factordiff.solving.team import Member, Team
 from factordiff.web.limits import Limits
@@ -54,6 +55,23 @@ def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed:
     if second:
         assert second["grid"] == solved.alternative.tolist()
     assert (method == "single") == (second is None)  # here the two never agree
+
+
+@pytest.mark.parametrize("method", ["routing", "fkc", "vote"])
+def test_what_is_left_out_is_as_the_command_line_has_it(roster: Roster, method: str) -> None:
+    """Only the task, the method and the seed: the answers are those of a team with its own defaults."""
+    events: list[dict] = []
+    request = read_request({"task": task(), "method": method, "seed": 2}, roster.names(), Limits())
+    perform(prepare(request, roster), events.append, lambda: None)
+    team = Team(tuple(Member(name, roster[name].expert) for name in roster.names()), method)
+    solved = solve_task(team, parse_task(task(), "yours", "body"), seed=2)[0]
+    assert events[-1]["canvas"] == solved.canvas.tolist()
+
+
+def test_rules_by_name() -> None:
+    for rule in ("margin", "product", "frechet"):
+        request = read_request({"task": task(), "reveal": {"rule": rule, "threshold": 0.7}}, ["a"], Limits())
+        assert rule_of(request.reveal) == rule_named(f"{rule}:0.7")
 
 
 def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:

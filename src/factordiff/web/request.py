@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 from factordiff.arc.grid import COLORS, SIDE, to_canvas
 from factordiff.arc.task import Task, parse_task
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.methods import METHODS
+from factordiff.evaluation.methods import METHODS, Options
 from factordiff.solving.factors import NAMES
 from factordiff.web.limits import API_VERSION, Limits
 
-RULES = ("fast", "exact", "confidence", "ancestral", "margin", "entropy")
+RULES = ("fast", "exact", "confidence", "ancestral", "margin", "entropy", "product", "frechet")
 FACTORS = r"pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)"
 LARGEST_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 
@@ -27,7 +27,7 @@ class Reveal:
 
     rule: str
     steps: int  # confidence, ancestral
-    threshold: float  # margin
+    threshold: float  # margin, product, frechet
     gamma: float  # entropy
 
 
@@ -83,15 +83,17 @@ def read_request(content: Mapping[str, Any], known: Collection[str], limits: Lim
         raise InvalidInput(f"version: this server speaks version {API_VERSION}, got {_shown(version)}")
     task = _task(content.get("task"), limits)
     experts = _experts(content.get("experts", list(known)[:2]), known, limits)
+    method = _one_of("method", content.get("method", "routing" if len(experts) > 1 else "single"), METHODS)
+    usual = Options.runs if method == "vote" else Options.particles  # the command line's
     return SolveRequest(
         task=task,
         test=_whole("test", content.get("test", 0), 0, len(task.tests) - 1),
         experts=experts,
-        method=_one_of("method", content.get("method", "routing" if len(experts) > 1 else "single"), METHODS),
+        method=method,
         temperatures=_temperatures(content.get("temperatures"), experts),
         factors=_factors(content.get("factors", "pixel")),
         reveal=_reveal(content.get("reveal", {}), limits),
-        particles=_whole("particles", content.get("particles", 8), 1, limits.particles),
+        particles=_whole("particles", content.get("particles", usual), 1, limits.particles),
         softness=_number("softness", content.get("softness", 0.1), 0.001, 1_000.0),
         seed=_whole("seed", content.get("seed", 0), 0, LARGEST_SEED),
         given=_given(content.get("given")),

@@ -16,7 +16,7 @@ from factordiff.arc.grid import CELLS, COLORS, SIDE, Grid, to_rows
 from factordiff.arc.shapes import answer_grid
 from factordiff.evaluation.methods import Method, Options, answer
 from factordiff.experts.condition import Condition
-from factordiff.sampling.adaptive import ByEntropy, ByMargin
+from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.pace import reveal_rule
@@ -77,6 +77,8 @@ def rule_of(reveal: Reveal) -> RevealRule:
             return Ancestral(reveal.steps)
         case "margin":
             return ByMargin(reveal.threshold)
+        case "product" | "frechet":
+            return ByProduct(reveal.threshold, "product" if reveal.rule == "product" else "frechet")
         case "entropy":
             return ByEntropy(reveal.gamma)
         case "exact":

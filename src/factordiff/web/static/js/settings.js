@@ -19,10 +19,11 @@ const METHODS = {
 const FACTORS = { pixel: "each cell", row: "rows", column: "columns", block: "blocks", component: "objects of the input", whole: "the whole grid" };
 const RULES = {
   exact: "one cell a pass, surest first", fast: "fast, as in `solve`", confidence: "surest first, in T steps",
-  margin: "all above a margin", entropy: "as many as entropy allows", ancestral: "at random, in T steps",
+  margin: "all above a margin", entropy: "as many as entropy allows",
+  product: "while all are likely right", frechet: "… whatever depends on what", ancestral: "at random, in T steps",
 };
 const ROUTED = ["routing", "soft-routing"];
-const PARTICLES = ["fkc", "rne", "vote"];
+const COUNTED = { fkc: ["particles", "Particles"], rne: ["particles", "Particles"], vote: ["runs", "Runs of each"] };
 
 export class SettingsForm {
   constructor(lane, about, onChange) {
@@ -111,14 +112,16 @@ export class SettingsForm {
     if (settings.method === "soft-routing") {
       fields.push(this.#field("Softness", this.#number("softness", settings.softness, { min: 0.001, max: 1000, step: 0.01 }, (softness) => this.#set({ softness }, false))));
     }
-    if (PARTICLES.includes(settings.method)) {
-      fields.push(this.#field(settings.method === "vote" ? "Runs of each" : "Particles",
-        this.#number("particles", settings.particles, { min: 1, max: this.about.limits.particles, step: 1 }, (particles) => this.#set({ particles }, false))));
+    if (COUNTED[settings.method]) {
+      const [name, title] = COUNTED[settings.method];
+      fields.push(this.#field(title,
+        this.#number(name, settings[name], { min: 1, max: this.about.limits.particles, step: 1 }, (value) => this.#set({ [name]: value }, false))));
     }
     const rules = Object.fromEntries(Object.entries(RULES).filter(([name]) => this.about.rules.includes(name)));
     fields.push(this.#field("Reveal", this.#choice("rule", rules, settings.reveal.rule, (rule) => { settings.reveal.rule = rule; this.#set({}); })));
     const parameter = { confidence: ["steps", "Steps T", { min: 1, max: this.about.limits.steps, step: 1 }], ancestral: ["steps", "Steps T", { min: 1, max: this.about.limits.steps, step: 1 }],
-      margin: ["threshold", "Margin above", { min: 0, max: 1, step: 0.01 }], entropy: ["gamma", "Nats", { min: 0, max: 1000, step: 0.05 }] }[settings.reveal.rule];
+      margin: ["threshold", "Margin above", { min: 0, max: 1, step: 0.01 }], product: ["threshold", "Chance", { min: 0, max: 1, step: 0.01 }],
+      frechet: ["threshold", "Chance", { min: 0, max: 1, step: 0.01 }], entropy: ["gamma", "Nats", { min: 0, max: 1000, step: 0.05 }] }[settings.reveal.rule];
     if (parameter) {
       const [name, title, range] = parameter;
       fields.push(this.#field(title, this.#number(name, settings.reveal[name], range, (value) => { settings.reveal[name] = value; this.#set({}, false); })));

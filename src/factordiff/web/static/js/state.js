@@ -13,6 +13,7 @@ export function freshSettings(experts, method) {
     block: [2, 2],
     reveal: { rule: "exact", steps: 128, threshold: 0.95, gamma: 0.1 },
     particles: 8,
+    runs: 3, // of each expert in a vote
     softness: 0.1,
     seed: 0,
   };
@@ -50,7 +51,7 @@ export function requestOf(state, settings) {
     temperatures,
     factors: settings.factors === "block" ? `block:${settings.block.join("x")}` : settings.factors,
     reveal: settings.reveal,
-    particles: settings.particles,
+    particles: settings.method === "vote" ? settings.runs : settings.particles,
     softness: settings.softness,
     seed: settings.seed,
     given,
