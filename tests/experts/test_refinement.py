@@ -123,6 +123,16 @@ def test_bfloat16_is_near_float32(backbone: str) -> None:
 def test_another_canvas_is_refused(backbone: str) -> None:
     with pytest.raises(InvalidInput, match="expected 16 cells"):
         small(backbone).encode(condition(2, cells=25))
+    network = small(backbone)
+    with pytest.raises(InvalidInput, match=r"x_t: expected 16 cells .* got 25"):
+        network.log_probs(torch.full((2, 25), 10), network.encode(condition(2)))
+
+
+@both
+@pytest.mark.usefixtures("untyped")
+def test_no_condition_is_a_sentence(backbone: str) -> None:
+    with pytest.raises(InvalidInput, match=r"condition: expected a Condition .* got NoneType"):
+        small(backbone).encode(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

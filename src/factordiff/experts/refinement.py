@@ -148,6 +148,10 @@ class Network(nn.Module, ABC):
 
     def encode(self, condition: Condition) -> Any:
         """What `log_probs` needs about each item, computed once per query."""
+        if not isinstance(condition, Condition):
+            raise InvalidInput(
+                f"condition: expected a Condition (a query and its demonstrations), got {type(condition).__name__}"
+            )
         if condition.query.shape[-1] != self.config.cells:
             raise InvalidInput(
                 f"condition: expected {self.config.cells} cells (a canvas of {self.config.layout}), "
@@ -170,6 +174,10 @@ class Network(nn.Module, ABC):
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities at every cell, with SUBS."""
+        if x_t.shape[-1] != self.config.cells:
+            raise InvalidInput(
+                f"x_t: expected {self.config.cells} cells (a canvas of {self.config.layout}), got {x_t.shape[-1]}"
+            )
         return substitute(self.logits(self._current(), x_t, encoded), x_t, self.vocabulary)
 
     def freeze(self, dtype: torch.dtype | None = None) -> Network:
