@@ -105,6 +105,25 @@ def test_a_reversed_ranking_is_said(tmp_path):
     assert one(found, "not worse than the best per-sample") == "undecided here"  # not run
 
 
+def test_a_claim_about_all_methods_waits_for_all_of_them(tmp_path):
+    """Routing above the only rival that was run is not yet above the strongest; a rival above it decides at once."""
+    write_pair(tmp_path, COL_OCC, {"geometric-mean": 0.5, "routing": 1.0}, (0.0, 0.0))
+    write_pair(tmp_path, FULL_FULL, {"geometric-mean": 0.9, "routing": 0.9}, (0.8, 0.7))
+    write_pair(tmp_path, OCC_FULL, {"superdiff": 0.9, "routing": 0.7}, (0.0, 0.8))
+    report = claims.report(Archive(tmp_path))
+    found = {verdict.claim: verdict.judgement for verdict in report.verdicts}
+    assert one(found, "Col+Occ: every per-sample method stays below") == "undecided here"
+    assert one(found, "12 points or more") == "undecided here"
+    assert one(found, "not worse than the best per-sample") == "undecided here"
+    assert one(found, "all compositions improve") == "undecided here"
+    assert one(found, "several per-sample methods fall below") == "undecided here"
+    assert one(found, "grows with specialisation") == "undecided here"
+    assert one(found, "Occ+Full: routing beats the strongest") == "not confirmed"
+    assert one(found, "consistently outperforms") == "not confirmed"
+    figures = next(v.figures for v in report.verdicts if "12 points" in v.claim)
+    assert figures.endswith("not run: Density (SuperDiff), FKC, RNE")
+
+
 def test_the_table_has_the_paper_beside_ours_and_both_readings(paper_like):
     section = COMPOSITION.report(paper_like)
     lines = {row[1]: row[2:] for row in section.tables[0].rows if row is not None}

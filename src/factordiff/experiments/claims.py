@@ -8,10 +8,11 @@ from factordiff.evaluation.document import Section
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.statistics import Contest, Estimate
 from factordiff.evaluation.verdicts import MARGIN, Judgement, Verdict, above, not_worse, strongest, together
-from factordiff.experiments.composition import per_sample
+from factordiff.experiments.composition import PARTICLES, PER_SAMPLE, per_sample
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, OCC_FULL, PAIRS, Pair, single
 
 USELESS = 0.05
+RIVALS = (*PER_SAMPLE.values(), *PARTICLES.values())  # the per-sample methods of the paper
 
 
 def report(archive: Archive) -> Section:
@@ -46,12 +47,9 @@ def abstract(archive: Archive) -> tuple[Verdict, ...]:
     figures = []
     for pair in PAIRS:
         contests = rivals(archive, pair)
-        if not contests:
-            judged.append("undecided here")
-            continue
-        judged += [above(contest.gain) for _, contest in contests]
-        label, closest = strongest(contests)
-        figures.append(f"{pair.name}, closest rival {label}: {closest.points()}")
+        judged += [above(contest.gain) for _, contest in contests] + _unheard(contests)
+        if contests:
+            figures.append(f"{pair.name}, {_closest(contests)[1]}")
     claim = (
         "factor-specific routing consistently outperforms global scalar weighting (every pair, every method)"
     )
@@ -89,6 +87,7 @@ def generalists(archive: Archive) -> tuple[Verdict, ...]:
             gain = one.against(best[1])
             improve.append(above(gain.gain))
             figures.append(f"{label}: {gain.points()}")
+        improve += ["undecided here"] * (len(RIVALS) + 1 - len(everybody))
     safe, words = _closest(contests)
     return (
         Verdict(
@@ -97,7 +96,7 @@ def generalists(archive: Archive) -> tuple[Verdict, ...]:
         Verdict(
             f"Full+Full: routing is not worse than the best per-sample method (margin {100 * MARGIN:.1f} points)",
             "RQ2",
-            "undecided here" if safe is None else not_worse(safe.gain),
+            "undecided here" if safe is None else together([not_worse(safe.gain), *_unheard(contests)]),
             words,
         ),
         _against_single(
@@ -110,12 +109,20 @@ def _closest(contests: list[tuple[str, Contest]]) -> tuple[Contest | None, str]:
     if not contests:
         return None, "not run"
     label, closest = strongest(contests)
-    return closest, f"closest rival {label}: {closest.points()}"
+    missing = [name for name in RIVALS if name not in dict(contests)]
+    words = f"; not run: {', '.join(missing)}" if missing else ""
+    return closest, f"closest rival {label}: {closest.points()}{words}"
+
+
+def _unheard(contests: list[tuple[str, Contest]]) -> list[Judgement]:
+    """What is said of all methods holds only when all were run; one that fails decides it even so."""
+    return ["undecided here"] if len(contests) < len(RIVALS) else []
 
 
 def _over_the_best(claim: str, contests: list[tuple[str, Contest]], by: float = 0.0) -> Verdict:
     closest, words = _closest(contests)
-    return Verdict(claim, "RQ1", "undecided here" if closest is None else above(closest.gain, by), words)
+    judged: list[Judgement] = [] if closest is None else [above(closest.gain, by), *_unheard(contests)]
+    return Verdict(claim, "RQ1", together(judged), words)
 
 
 def _degrading(archive: Archive) -> Verdict:
@@ -126,7 +133,7 @@ def _degrading(archive: Archive) -> Verdict:
     against = {label: best[1].against(one) for label, one in per_sample(archive, OCC_FULL).items()}
     judged = [above(contest.gain) for contest in against.values()]
     below = judged.count("confirmed")
-    possible = below + judged.count("undecided here")
+    possible = below + judged.count("undecided here") + len(RIVALS) - len(judged)
     verdict: Judgement = "confirmed" if below >= 2 else "undecided here" if possible >= 2 else "not confirmed"
     return Verdict(
         claim, "RQ1", verdict, _or([f"best single over {k}: {c.points()}" for k, c in against.items()])
@@ -165,8 +172,8 @@ def _grows(archive: Archive) -> Verdict:
     gaps = []
     for pair in PAIRS:
         contests = rivals(archive, pair)
-        if not contests:
-            return Verdict(claim, "RQ1, RQ2", "undecided here", "not run")
+        if len(contests) < len(RIVALS):
+            return Verdict(claim, "RQ1, RQ2", "undecided here", f"{pair.name}: not every method is run")
         gaps.append(strongest(contests)[1].gain)
     steps = [_apart(one, other) for one, other in pairwise(gaps)]
     figures = [f"{pair.name}: {100 * gap.value:+.2f}" for pair, gap in zip(PAIRS, gaps, strict=True)]
