@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
+
+import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.cli.app import app
+from factordiff.experiments.catalogue import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "factordiff"
@@ -84,6 +90,34 @@ def test_every_symbol_exists() -> None:
             pytest.fail(f"{name} is in no file")
         for attribute in parts[length:]:
             thing = getattr(thing, attribute)
+
+
+def commands(where: str) -> list[list[str]]:
+    """The commands in a row, as words after `factordiff`."""
+    return [shlex.split(words) for words in re.findall(r"`factordiff ([^`]+)`", where)]
+
+
+def test_every_table_and_figure_has_a_symbol_or_a_command() -> None:
+    for title in ("Tables", "Figures"):
+        for number, where in section(title).items():
+            assert symbols(where) or commands(where) or where == "the same", f"{title} {number}: {where}"
+
+
+def test_every_command_is_one() -> None:
+    verbs = typer.main.get_command(app)
+    for verb, *words in commands(MAP):
+        command = verbs.commands[verb]  # type: ignore[attr-defined]
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= options, f"{verb} {words}"
+        if verb == "reproduce":
+            assert words[0] in EXPERIMENTS
+
+
+def test_every_experiment_is_on_the_map() -> None:
+    found = {words[1] for words in commands(MAP) if words[0] == "reproduce"}
+    assert found == EXPERIMENTS.keys() - {"official"}  # which the paper does not have
 
 
 def test_docstrings_agree_with_the_map() -> None:
