@@ -58,12 +58,21 @@ def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
     assert found["figures"][2]["value"] == 1.0  # nothing is filled up on a CPU
 
 
+def test_what_the_savings_alone_change_is_counted_and_traced(folders: str, tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    run("--quick", "--experts", folders, "--limit", "3", "--slow-limit", "2", "--out", str(out))
+    figures = {figure["what"]: figure for figure in json.loads(out.read_text())["figures"]}
+    details = figures["same answers with the savings alone"]["details"]
+    assert details["queries"] == 2
+    assert details["differing"] == details["traced_to_a_near_tie"]
+
+
 def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
     networks = [load_expert(folder) for folder in folders.split(",")]
     bench = Bench(
         networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(5), 2, 3, 0, steps=5
     )
-    assert torch.equal(straightforward(bench), fast(bench, networks).x_0)
+    assert torch.equal(straightforward(bench).x_0, fast(bench, networks).x_0)
 
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import State
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing
+from factordiff.evaluation.near_ties import Path
 from factordiff.experts.expert import Expert
 from factordiff.experts.refinement import Network
 from factordiff.sampling.reveal import RevealRule
@@ -66,10 +67,10 @@ def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None
 
 
 @torch.no_grad()
-def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
+def straightforward(bench: Bench) -> Path:
     """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
     steps = bench.steps
-    answers, mask = [], bench.networks[0].vocabulary.mask
+    answers, noted, mask = [], [], bench.networks[0].vocabulary.mask
     routing = Routing()
     for first in range(0, len(bench.queries), bench.batch):
         rows = slice(first, first + bench.batch)
@@ -77,6 +78,7 @@ def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
         x_t = torch.full_like(condition.query, mask)
         encoded = [network.encode(condition) for network in bench.networks]
         cells = x_t.shape[1]
+        revealed = torch.full_like(x_t, steps)
         for step in range(steps):
             told = zip(bench.networks, encoded, strict=True)
             log_probs = torch.stack([network.log_probs(x_t, one) for network, one in told])
@@ -85,8 +87,10 @@ def straightforward(bench: Bench) -> Int[Tensor, "item cell"]:
             doubt = torch.where(x_t == mask, log_doubt(composed), torch.inf)
             surest = doubt.argsort(dim=-1, stable=True)[:, :quota]
             x_t = x_t.scatter(1, surest, composed.argmax(-1).gather(1, surest))
+            revealed = revealed.scatter(1, surest, step)
         answers.append(x_t)
-    return torch.cat(answers)
+        noted.append(revealed)
+    return Path(torch.cat(answers), torch.cat(noted))
 
 
 def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, int]:
