@@ -49,6 +49,14 @@ def test_build_wants_an_npz(tmp_path: Path) -> None:
     assert isinstance(result.exception, InvalidInput)
 
 
+def test_places_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for words in (["show", "8403a5d5", "--out", str(tmp_path / "file")], ["measure", "--out", str(tmp_path)]):
+        result = run(data, words)
+        assert isinstance(result.exception, InvalidInput), result.output
+        assert str(result.exception).startswith("--out: ")
+
+
 def test_show_draws_named_tasks(tmp_path: Path) -> None:
     result = run(data, ["show", "8403a5d5", "27a28665", "--out", str(tmp_path), "--pairs", "3"])
     assert result.exit_code == 0, result.output

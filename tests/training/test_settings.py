@@ -46,6 +46,8 @@ def test_symmetry_weights() -> None:
         ("batch", 0),
         ("max_steps", 0),
         ("lr", -1.0),
+        ("lr", float("nan")),
+        ("agreement", float("inf")),
         ("ema", 1.5),
         ("identity_share", -0.1),
         ("min_frames", 4),

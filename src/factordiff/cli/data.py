@@ -123,7 +123,9 @@ def show(
     from factordiff.arc.artefact import load_artefact
     from factordiff.arc.drawing import contact_sheets, draw_pairs, terminal_pair
     from factordiff.arc.instances import instance_grids, task_index
+    from factordiff.evaluation.places import check_folder
 
+    check_folder("--out", out)
     artefact = load_artefact()
     out.mkdir(parents=True, exist_ok=True)
     if not tasks:
@@ -160,7 +162,9 @@ def measure(
 
     from factordiff.arc.selection import CANDIDATES, MEASUREMENTS, measurements
     from factordiff.arc.selection import measure as measure_tasks
+    from factordiff.evaluation.places import check_file
 
+    check_file("--out", out)
     partial = out.with_name(f"{out.name}.partial")
     with _progress_bar("candidates", 178 * CANDIDATES) as progress:
         measured = measure_tasks(partial, workers, progress)

@@ -18,6 +18,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
 from factordiff.arc.task import Pair, Task
 from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
+from factordiff.evaluation.places import check_folder
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters
@@ -30,6 +31,7 @@ SECONDS_PER_STEP = 0.06
 
 def demonstrate(console: Console, experts: Sequence[str], folder: Path, held_out: int = HELD_OUT) -> None:
     """Answer the first held-out and the first published queries, show everything, and count who was right."""
+    check_folder("--out", folder)
     team = compose(list(experts), reveal="fast")
     dataset = Dataset.load()
     console.print(f"\n[bold]{' + '.join(team.names)}, each cell by the expert that is surer[/]")

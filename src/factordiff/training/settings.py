@@ -88,8 +88,10 @@ class Settings:
             "save_seconds",
             "agreement",
         ):
-            if getattr(self, name) < 0:
-                raise InvalidInput(f"{name}: expected at least 0, got {getattr(self, name)!r}")
+            if not 0 <= getattr(self, name) < float("inf"):  # which NaN is not either
+                raise InvalidInput(
+                    f"{name}: expected a finite number of at least 0, got {getattr(self, name)!r}"
+                )
         if self.tasks is not None and not 0 < len(set(self.tasks)) == len(self.tasks):
             raise InvalidInput(f"tasks: expected different task ids, at least one, got {self.tasks!r}")
         if self.min_frames > self.frames:
