@@ -14,7 +14,7 @@ from factordiff.cli import bench as _bench  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.evaluation.contenders import Bench, fast, straightforward
-from factordiff.evaluation.curve import GRID, Point, drawn, every_rule
+from factordiff.evaluation.curve import GRID, REPAIRED, Point, drawn, every_rule
 from factordiff.experts.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.rules import rule_named
@@ -77,6 +77,7 @@ def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.001), "confidence": (1, 4)})
+    monkeypatch.setattr("factordiff.evaluation.curve.REPAIRED", (0.002,))
     picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
     run(
         "--quick",
@@ -98,13 +99,15 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
         "margin:0.001",
         "confidence:1",
         "confidence:4",
+        "margin:0.002+repair:0.002",
         "margin:0.01",
     ]
     assert [point.passes for point in points if point.family == "confidence"] == [2, 8]
 
 
 def test_every_rule_of_the_grid_exists() -> None:
-    assert len(every_rule()) == sum(map(len, GRID.values()))
+    assert len(every_rule()) == sum(map(len, GRID.values())) + len(REPAIRED)
+    assert Point("margin:0.8+repair:0.5", 1.0, 1.0, 1.0).family == "margin+repair"
     for rule in every_rule():
         rule_named(rule)
     assert drawn([Point("margin:0.9", 0.5, 0.9, 10.0)], "margin:0.9", "one point").startswith(b"\x89PNG")

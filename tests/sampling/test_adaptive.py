@@ -279,6 +279,7 @@ def test_rules_by_name() -> None:
     assert rule_named("product:0.5") == ByProduct(0.5)
     assert rule_named("frechet:0.5") == ByProduct(0.5, "frechet")
     assert rule_named("confidence:7") == ByConfidence(7)
+    assert rule_named("entropy:0.1+repair:0.5") == Repaired(ByEntropy(0.1), 0.5)
     assert set(RULES) == {"confidence", "ancestral", "margin", "entropy", "product", "frechet"}
 
 
@@ -297,6 +298,11 @@ BAD: dict[str, tuple[str, Any]] = {
     "no such rule": ("rule: expected one of .*, got 'fast:1'", lambda: rule_named("fast:1")),
     "no number": ("rule: expected a number after 'margin', .* got 'margin'", lambda: rule_named("margin")),
     "no whole number": ("rule: expected a number after 'confidence'", lambda: rule_named("confidence:x")),
+    "no margin of repair": (
+        "rule: expected a margin after 'repair'",
+        lambda: rule_named("margin:1+repair:x"),
+    ),
+    "nothing to repair": ("rule: expected one of .*, got ''", lambda: rule_named("+repair:0.5")),
     "number out of range": (
         "threshold: expected a number from 0 to 1, got 7",
         lambda: rule_named("margin:7"),

@@ -12,7 +12,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
 from factordiff.experts.expert import Expert
 from factordiff.sampling.first_pass import FirstPass
-from factordiff.sampling.rules import rule_named
+from factordiff.sampling.rules import REPAIR, rule_named
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.savings import Bucket
 
@@ -23,7 +23,16 @@ GRID: dict[str, tuple[float, ...]] = {
     "frechet": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0),
     "confidence": (1, 2, 4, 8, 16, 32, 64, 128),
 }
-MARKS = {"margin": "o", "entropy": "s", "product": "^", "frechet": "v", "confidence": "x"}
+# Repaired where it was unsure: each threshold of a margin, with what fell short of it revealed again.
+REPAIRED = (0.5, 0.8, 0.9, 0.95, 0.99)
+MARKS = {
+    "margin": "o",
+    "margin+repair": "*",
+    "entropy": "s",
+    "product": "^",
+    "frechet": "v",
+    "confidence": "x",
+}
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,8 @@ class Point:
 
     @property
     def family(self) -> str:
-        """The rule without its number."""
-        return self.rule.partition(":")[0]
+        """The rule without its numbers."""
+        return "+".join(part.partition(":")[0] for part in self.rule.split("+"))
 
 
 def accuracy_against_passes(
@@ -68,7 +77,8 @@ def accuracy_against_passes(
 
 def every_rule() -> list[str]:
     """The whole grid, by name."""
-    return [f"{name}:{number:g}" for name, numbers in GRID.items() for number in numbers]
+    plain = [f"{name}:{number:g}" for name, numbers in GRID.items() for number in numbers]
+    return plain + [f"margin:{number:g}{REPAIR}{number:g}" for number in REPAIRED]
 
 
 def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:

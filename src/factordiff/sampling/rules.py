@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from factordiff.errors import InvalidInput
-from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
+from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 
 _BUILDERS: dict[str, Callable[[str], RevealRule]] = {
@@ -17,14 +17,29 @@ _BUILDERS: dict[str, Callable[[str], RevealRule]] = {
     "frechet": lambda threshold: ByProduct(float(threshold), "frechet"),
 }
 RULES = tuple(_BUILDERS)
+REPAIR = "+repair:"
 
 
 def rule_named(text: str) -> RevealRule:
-    """The rule of a name and its number.
+    """The rule of a name and its number; `+repair:0.5` behind it takes back what was committed at that margin or less.
 
     >>> rule_named("margin:0.9"), rule_named("confidence:128")
     (ByMargin(threshold=0.9), ByConfidence(steps=128))
+    >>> rule_named("margin:0.9+repair:0.5")
+    Repaired(rule=ByMargin(threshold=0.9), threshold=0.5, rounds=1)
     """
+    plain, repaired, threshold = text.partition(REPAIR)
+    if not repaired:
+        return _plain(text)
+    try:
+        return Repaired(_plain(plain), float(threshold))
+    except InvalidInput:
+        raise
+    except ValueError as error:
+        raise InvalidInput(f"rule: expected a margin after 'repair', as {REPAIR}0.5, got {text!r}") from error
+
+
+def _plain(text: str) -> RevealRule:
     name, _, number = text.partition(":")
     if name not in _BUILDERS:
         raise InvalidInput(
