@@ -10,13 +10,13 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import one_hot
 from factordiff.experts.convnet import attend, halved, residual_block
 from factordiff.experts.store import build
+from factordiff.training.settings import PRESETS
 from tests.experts.networks import SMALL, condition, partly_masked, small
 
 
-@pytest.mark.parametrize("kind", ["latents", "paper"])
-@pytest.mark.parametrize("field", [False, True])
-def test_about_a_million_parameters(kind: str, field: bool) -> None:
-    network = build("conv-ir", {"conditioning": kind, "field": field})
+@pytest.mark.parametrize("fields", [{}, {"field": False}, PRESETS["paper"].network])
+def test_about_a_million_parameters(fields: dict[str, object]) -> None:
+    network = build("conv-ir", fields)
     assert 900_000 <= network.layout.count <= 1_100_000
     assert (network.config.width, network.config.groups, network.config.context) == (128, 8, 256)
 
@@ -36,6 +36,11 @@ def test_the_block_is_the_appendixs() -> None:
     inner = F.silu(F.group_norm(h_2, 8, w["blocks.0.gain_2"], w["blocks.0.shift_2"]))
     expected = x + F.conv2d(inner, w["blocks.0.second"], padding=1)
     assert torch.allclose(residual_block(x, w, "blocks.0", injection, 8), expected, atol=1e-12)
+    normed = F.group_norm(h_2, 8, w["blocks.0.gain_2"], w["blocks.0.shift_2"])
+    scaled = x + F.conv2d(
+        F.silu(normed * (1 + 3 * injection[:, :, None, None])), w["blocks.0.second"], padding=1
+    )
+    assert torch.allclose(residual_block(x, w, "blocks.0", injection, 8, 3 * injection), scaled, atol=1e-12)
 
 
 def test_a_masked_cell_is_the_zero_vector() -> None:

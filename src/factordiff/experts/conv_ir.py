@@ -25,6 +25,7 @@ from factordiff.types import CellLogProbs, Tokens
 
 BLOCKS = 2  # one at full resolution, one below it
 SUMMARY = 8  # channels of a latent that reach the context vector
+EXPANSION = 1  # of the latents' own layer
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ConvIRConfig(NetworkConfig):
     width: int = 128
     context: int = 256
     groups: int = 8
-    encoder: int = 64
+    encoder: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,6 +58,7 @@ class ConvEncoded(NamedTuple):
 
     cells: Float[Tensor, "item channel height width"]
     injection: Float[Tensor, "item block channel"]
+    scale: Float[Tensor, "item block channel"] | None
     modulation: Float[Tensor, "item two channel"] | None
     keys: Float[Tensor, "item head latent size"] | None
     values: Float[Tensor, "item head latent size"] | None
@@ -92,7 +94,7 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         return slots | cond.paper_slots(v, config.encoder, config.context)
     heads, size = config.heads, config.head_size
     slots |= cond.grid_encoder_slots("query", v, config.encoder, config.context)
-    slots |= latent_slots(config.latents, c, heads, config.context, SUMMARY)
+    slots |= latent_slots(config.latents, c, heads, config.context, SUMMARY, EXPANSION)
     slots |= {
         # The pairs run through the lower block and the attention, with an injection and an open gate of their own.
         "pair.embed": Slot((c, 2 * v, 3, 3), std=0.5),
@@ -105,7 +107,23 @@ def _slots(config: ConvIRConfig) -> dict[str, Slot]:
         "attend.modulation": Slot((2, c, config.context), matrices=(2, c, config.context)),
         "attend.modulation_bias": Slot((2, c)),
     }
+    for block in range(BLOCKS):
+        slots[f"blocks.{block}.scale"] = linear(c, config.context, zero=True)
+        slots[f"blocks.{block}.scale_bias"] = Slot((c,))
     return slots
+
+
+def _per_block(
+    driver: Float[Tensor, "item context"], weights: Weights, name: str
+) -> Float[Tensor, "item block channel"]:
+    """What each block makes of the context."""
+    return torch.stack(
+        [
+            F.linear(driver, weights[f"blocks.{block}.{name}"], weights[f"blocks.{block}.{name}_bias"])
+            for block in range(BLOCKS)
+        ],
+        1,
+    )
 
 
 class ConvIR(Network):
@@ -166,19 +184,14 @@ class ConvIR(Network):
         if told.field is not None:
             cells = cells + told.field.permute(0, 3, 1, 2)
         driver = F.silu(told.context)
-        injection = torch.stack(
-            [
-                F.linear(driver, weights[f"blocks.{block}.inject"], weights[f"blocks.{block}.inject_bias"])
-                for block in range(BLOCKS)
-            ],
-            1,
-        )
+        injection = _per_block(driver, weights, "inject")
         if told.latents is None:
-            return ConvEncoded(cells, injection, None, None, None)
+            return ConvEncoded(cells, injection, None, None, None, None)
+        scale = _per_block(driver, weights, "scale")
         modulation = F.linear(driver, weights["attend.modulation"].flatten(0, 1)).unflatten(-1, (2, -1))
         modulation = modulation + weights["attend.modulation_bias"]
         keys, values = latent_keys_values(told.latents, weights["attend.qkv"], self.config.heads)
-        return ConvEncoded(cells + weights["positions"], injection, modulation, keys, values)
+        return ConvEncoded(cells + weights["positions"], injection, scale, modulation, keys, values)
 
     def pair_tokens(
         self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames
@@ -203,17 +216,20 @@ class ConvIR(Network):
 
     def apply_once(self, weights: Weights, state: Planes, encoded: ConvEncoded) -> Planes:
         """Down and up the U once: a block above, a block below, and the skip connection between them."""
-        above = residual_block(state, weights, "blocks.0", encoded.injection[:, 0], self.config.groups)
+        above = self._block(state, weights, 0, encoded)
         if encoded.keys is not None and encoded.values is not None:
             extra = encoded.keys, encoded.values
             above = self._attend(
                 above, weights, weights["attend.gate"], weights["rotation"], encoded.modulation, extra
             )
-        below = residual_block(
-            halved(above), weights, "blocks.1", encoded.injection[:, 1], self.config.groups
-        )
-        below = F.conv2d(below, weights["up"][:, :, None, None])
+        below = F.conv2d(self._block(halved(above), weights, 1, encoded), weights["up"][:, :, None, None])
         return above + F.interpolate(below, size=self.config.layout, mode="nearest")
+
+    def _block(self, planes: Planes, weights: Weights, block: int, encoded: ConvEncoded) -> Planes:
+        scale = None if encoded.scale is None else encoded.scale[:, block]
+        return residual_block(
+            planes, weights, f"blocks.{block}", encoded.injection[:, block], self.config.groups, scale
+        )
 
     def _attend(
         self,

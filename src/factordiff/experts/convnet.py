@@ -28,18 +28,27 @@ def halved(planes: Planes) -> Float[Tensor, "batch channel half_height half_widt
 
 
 def residual_block(
-    x: Planes, weights: Weights, name: str, injection: Float[Tensor, "batch channel"], groups: int
+    x: Planes,
+    weights: Weights,
+    name: str,
+    injection: Float[Tensor, "batch channel"],
+    groups: int,
+    scale: Float[Tensor, "batch channel"] | None = None,
 ) -> Planes:
     r"""One residual block with the context injected after its first convolution.
 
     $h_1=\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h)))$, $h_2=h_1+\mathrm{MLP}(c)$,
-    $h'=h+\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h_2)))$.
+    $h'=h+\mathrm{Conv}(\mathrm{SiLU}((1+\gamma)\,\mathrm{GN}(h_2)))$.
 
-    Paper: Eq. (23)-(25).
+    Paper: Eq. (23)-(25), where $\gamma=0$. What is injected alone passes through the second normalisation, which takes
+    much of it back; a scale behind it does not.
     """
     inner = F.silu(F.group_norm(x, groups, weights[f"{name}.gain_1"], weights[f"{name}.shift_1"]))
     inner = F.conv2d(inner, weights[f"{name}.first"], padding=1) + injection[:, :, None, None]
-    inner = F.silu(F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"]))
+    inner = F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"])
+    if scale is not None:
+        inner = inner * (1.0 + scale[:, :, None, None])
+    inner = F.silu(inner)
     return x + F.conv2d(inner, weights[f"{name}.second"], padding=1)
 
 

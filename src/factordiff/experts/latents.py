@@ -15,7 +15,9 @@ from factordiff.experts.conditioning import Present, mean_over_frames
 from factordiff.experts.parameters import Slot, Weights, linear
 
 
-def latent_slots(latents: int, width: int, heads: int, context: int, summary: int = 16) -> dict[str, Slot]:
+def latent_slots(
+    latents: int, width: int, heads: int, context: int, summary: int = 16, expansion: int = 2
+) -> dict[str, Slot]:
     """The weights that read latents from a pair's tokens, and turn `summary` channels of each into a context vector."""
     head = width // heads
     return {
@@ -23,8 +25,8 @@ def latent_slots(latents: int, width: int, heads: int, context: int, summary: in
         "latents.keys_values": Slot((2, heads, head, width), width**-0.5, matrices=(2, width, width)),
         "latents.out": Slot((width, heads, head), width**-0.5, matrices=(1, width, width)),
         "latents.base": Slot((latents, width), std=1.0),
-        "latents.up": linear(2 * width, width),
-        "latents.down": linear(width, 2 * width),
+        "latents.up": linear(expansion * width, width),
+        "latents.down": linear(width, expansion * width),
         "latents.summary": linear(summary, width),
         "latents.context": linear(context, summary * latents),
         "latents.context_bias": Slot((context,)),

@@ -152,7 +152,7 @@ PRESETS: dict[str, Settings] = {
     # The paper's table: lr 2e-4, momentum 0.95, batch 1,100, 60,000 steps, 1,000 warm-up, clip 1.0, bf16.
     "paper": Settings(
         preset="paper",
-        network={"conditioning": "paper"},
+        network={"conditioning": "paper", "encoder": 64},
         max_steps=60_000,
         warmup=1_000,
         decay_from=60_000,
