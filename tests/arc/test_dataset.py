@@ -129,8 +129,12 @@ def test_the_number_of_frames_may_vary(dataset: Dataset) -> None:
 def test_drawing_is_one_graph_without_the_host(dataset: Dataset) -> None:
     """Tracing without values refuses any dependence of Python on them, and so does capturing on a device."""
 
+    alike = dataset.exchangeable()
+
     def draw(step: torch.Tensor, items: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        condition, x_0 = dataset.draw(0, step, items, frames=4, min_frames=1, symmetry_weights=torch.ones(8))
+        condition, x_0 = dataset.draw(
+            0, step, items, 4, torch.ones(8), min_frames=1, alike=alike, recolor=0.5
+        )
         return condition.query, condition.context_inputs, x_0
 
     traced = make_fx(draw, tracing_mode="fake", _allow_non_fake_inputs=True)(torch.tensor(3), ITEMS)

@@ -14,12 +14,13 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
 from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
 from factordiff.arc.grid import CELLS, SIDE
+from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
 from factordiff.arc.splits import TEST, TRAIN, VALIDATION
 from factordiff.arc.symmetry import SYMMETRIES, canvas_table
 from factordiff.errors import InvalidInput
@@ -75,12 +76,15 @@ class Dataset:
         symmetry_weights: Float[Tensor, " symmetry"] | None = None,
         tasks: Int[Tensor, " task"] | None = None,
         min_frames: int | None = None,
+        alike: Bool[Tensor, "task value"] | None = None,
+        recolor: float = 0.0,
     ) -> tuple[Condition, Tokens]:
         """The training items of these indices at this step: what each is told, and its answer.
 
         Task and query are uniform over the 760 training instances of every task (or of `tasks`, indices). The
         demonstrations are distinct, never the query, and under the same symmetry as the query. With `min_frames`
-        each item has its own number of frames, uniform in min_frames .. frames; `present` says which.
+        each item has its own number of frames, uniform in min_frames .. frames; `present` says which. With
+        `alike` (`exchangeable`) a share `recolor` of the items has its exchangeable colors renamed.
         """
         if not 1 <= frames <= MOST_FRAMES:
             raise InvalidInput(f"frames: expected 1 to {MOST_FRAMES}, got {frames}")
@@ -91,6 +95,9 @@ class Dataset:
         pairs = first[:, None] + torch.cat([query[:, None], context], dim=1)
         symmetry = draw_symmetry(seed, step, items, symmetry_weights)
         moved = self.transformed(pairs, symmetry)
+        if alike is not None:
+            renaming = draw_renaming(seed, step, items, alike[first // TEST.stop], recolor)
+            moved = renaming.gather(1, moved.flatten(1)).view_as(moved)
         present = torch.ones(len(items), frames, dtype=torch.bool, device=items.device)
         if min_frames is not None and min_frames < frames:
             used = min_frames + integers(frames - min_frames + 1, seed, Purpose.CONTEXT, step, items, frames)
@@ -118,6 +125,15 @@ class Dataset:
         moves = self.moves.index_select(0, (symmetry[:, None, None] * (SIDE * SIDE) + shapes).flatten())
         canvases = self.canvases.index_select(0, rows).view(-1, CELLS)
         return canvases.gather(1, moves).to(torch.int64).view(*pairs.shape, 2, CELLS)
+
+    def exchangeable(self) -> Bool[Tensor, "task value"]:
+        """Which colors of each task its training instances use alike."""
+        arrays = self.artefact.arrays
+        shown = [
+            arrays[side][:, : TRAIN.stop].reshape(len(self.tasks), -1, CELLS)
+            for side in ("inputs", "outputs")
+        ]
+        return torch.from_numpy(exchangeable_colors(*shown)).to(self.device)
 
     def evaluation(self, split: Split, limit: int | None = None) -> EvaluationSet:
         """A fixed list of queries with fixed demonstrations, on this device; `limit` takes its first ones.

@@ -14,12 +14,13 @@ from factordiff.types import Tokens
 
 
 class ArcSource:
-    """Training items under the settings' symmetries, and validation queries, of the settings' tasks."""
+    """Training items under the settings' symmetries and renamings, and validation queries, of the settings' tasks."""
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         self.dataset, self.settings = dataset, settings
         self.digest = dataset.artefact.sha256
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
+        self._alike = dataset.exchangeable() if settings.recolor > 0.0 else None
         self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
         self._validation: dict[int, tuple[Condition, Tokens]] = {}
 
@@ -27,7 +28,15 @@ class ArcSource:
         """Training items of a step."""
         settings = self.settings
         return self.dataset.draw(
-            seed, step, items, settings.frames, self._symmetries, self._tasks, settings.min_frames
+            seed,
+            step,
+            items,
+            settings.frames,
+            self._symmetries,
+            self._tasks,
+            settings.min_frames,
+            self._alike,
+            settings.recolor,
         )
 
     def validation(self, items: int) -> tuple[Condition, Tokens]:

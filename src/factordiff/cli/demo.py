@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from factordiff.toy.exactness import Measured
     from factordiff.toy.painting import Painted
 
-SHOWN = ("trans-full", "conv-full")
+SHOWN = {"trans-color": 1.0, "trans-occ": 0.25}  # the paper's specialists and their routing temperatures
 HIDDEN = -1
 PLAIN_WIDTH = 110  # of lines written to a file or pipe
 WIDE = 100  # columns that leave room for a reading of each line
@@ -52,7 +52,7 @@ def demo(
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH)
-    chosen = [name.strip() for name in experts.split(",") if name.strip()] or list(SHOWN)
+    chosen = {name.strip(): 1.0 for name in experts.split(",") if name.strip()} or SHOWN
     if not toy and (experts or set(SHOWN) <= set(shipped_experts())):
         from factordiff.cli.demo_arc import demonstrate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,10 +29,15 @@ PICTURE, ANIMATION = "demo.png", "demo.gif"
 SECONDS_PER_STEP = 0.06
 
 
-def demonstrate(console: Console, experts: Sequence[str], folder: Path, held_out: int = HELD_OUT) -> None:
-    """Answer the first held-out and the first published queries, show everything, and count who was right."""
+def demonstrate(
+    console: Console, experts: Mapping[str, float], folder: Path, held_out: int = HELD_OUT
+) -> None:
+    """Answer the first held-out and the first published queries, show everything, and count who was right.
+
+    `experts` are names or folders with their routing temperatures.
+    """
     check_folder("--out", folder)
-    team = compose(list(experts), reveal="fast")
+    team = compose(list(experts), reveal="fast", temperatures=list(experts.values()))
     dataset = Dataset.load()
     console.print(f"\n[bold]{' + '.join(team.names)}, each cell by the expert that is surer[/]")
     console.print(

@@ -57,6 +57,10 @@ def train(
     identity_share: Annotated[
         float | None, typer.Option(help="Share of batches in the data's own orientation.")
     ] = None,
+    recolor: Annotated[
+        float | None, typer.Option(help="Share of items whose exchangeable colors are renamed.")
+    ] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Weight decay of both optimizers.")] = None,
     agreement: Annotated[
         float | None, typer.Option(help="Weight of the loss that makes demonstrations agree.")
     ] = None,
@@ -137,6 +141,8 @@ _SETTINGS = frozenset(
         "lr_rest",
         "ema",
         "identity_share",
+        "recolor",
+        "weight_decay",
         "agreement",
         "frames",
         "min_frames",
