@@ -64,3 +64,17 @@ def test_the_first_queries_come_out_as_recorded(name: str, tmp_path: Path) -> No
     assert found is not None
     assert len(found) == FIRST
     assert int(np.sum(found.exact != recorded.right()[:FIRST])) <= 1
+
+
+def test_the_list_of_experts_shows_the_figures_that_were_measured() -> None:
+    shown = CliRunner().invoke(app, ["experts"], env={"COLUMNS": "120"}, catch_exceptions=False).output
+    for name in EXPERTS:
+        (line,) = (line for line in shown.splitlines() if line.strip().startswith(f"{name} "))
+        found, own = figures(name), read_config(SHIPPED / name)["about"]["objective"]
+        wanted = [
+            found.find("validation"),
+            found.find("test"),
+            found.find("test", own) or found.find("validation", own),
+        ]
+        for figure in filter(None, wanted):
+            assert f"{100 * figure.exact:.1f} %" in line, (name, figure.split, figure.question)

@@ -128,7 +128,6 @@ def test_the_number_of_frames_may_vary(dataset: Dataset) -> None:
 
 def test_drawing_is_one_graph_without_the_host(dataset: Dataset) -> None:
     """Tracing without values refuses any dependence of Python on them, and so does capturing on a device."""
-
     alike = dataset.exchangeable()
 
     def draw(step: torch.Tensor, items: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -52,15 +52,15 @@ def _row(folder: Path) -> list[str]:
 
     config, figures = read_config(folder), read_figures(folder)
     objective = str(config["about"].get("objective", "full"))
-    cells = [config["backbone"], objective]
-    asked = [
-        ("validation", "full"),
-        ("test", "full"),
-        *([("test", objective)] if objective != "full" else []),
-    ]
-    for split, question in asked:
+
+    def accuracy(split: str, question: str) -> str:
         found = None if figures is None else figures.find(split, question)
-        cells.append("" if found is None else f"{100 * found.exact:.1f} %")
+        return "" if found is None else f"{100 * found.exact:.1f} %"
+
+    cells = [config["backbone"], objective, accuracy("validation", "full"), accuracy("test", "full")]
+    if objective != "full":
+        validation = accuracy("validation", objective)
+        cells.append(accuracy("test", objective) or (validation and f"{validation} (validation)"))
     return cells
 
 
