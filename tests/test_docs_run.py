@@ -17,6 +17,7 @@ from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.cli import solve as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.experts import whereabouts
+from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,7 +31,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_task(task(), tmp_path / "task.json")
     write_task(task("other"), tmp_path / "tasks" / "other.json")
     write_challenges([task("one")], tmp_path / "challenges.json")
-    tiny_experts(tmp_path / "weights")
+    tiny_experts(tmp_path / "weights", DEFAULT_EXPERTS)
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
     monkeypatch.chdir(tmp_path)
     return tmp_path

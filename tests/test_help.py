@@ -108,5 +108,5 @@ def test_the_example_of_play_listens_where_it_says(desk: Path, monkeypatch: pyte
     shown = run(EXAMPLES["play"] or "")
     assert asked == [("127.0.0.1", 8000)]
     assert len(served) == 1
-    assert "trans-full, conv-full" in shown
+    assert "trans-color, trans-occ" in shown
     served[0][0].close()

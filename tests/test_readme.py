@@ -8,10 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from docs import tree
+from factordiff.arc.dataset import Dataset
+from factordiff.cli.demo import SHOWN
+from factordiff.cli.demo_arc import demonstrate
+from factordiff.solving.team import compose
 from factordiff.toy.exactness import Measured, measurements
-from factordiff.toy.painting import paint
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -105,18 +109,30 @@ def test_drawn_distances_are_the_measured_ones() -> None:
     assert distances() == {(row.world, row.method): as_shown(row) for row in measurements()}
 
 
-@pytest.mark.parametrize(
-    ("method", "pattern"),
-    [
-        ("edges alone", r"edges: +(\S+) of 64"),
-        ("middle alone", r"middle: +(\S+) of 64"),
-        ("routing", r"by routing\n.* (\S+) of 64"),
-    ],
-)
-def test_the_pictures_figures_are_the_measured_ones(method: str, pattern: str) -> None:
-    found = re.search(pattern, README)
-    assert found is not None
-    assert found[1] == f"{paint(method).right:.1f}"
+PICTURED = "0ca9ddb6"
+LETTERS = {"trans-occ": "o", "trans-color": "c"}
+
+
+def test_the_picture_is_what_the_specialists_answer() -> None:
+    queries = Dataset.load().evaluation("official")
+    team = compose(list(SHOWN), reveal="fast", temperatures=list(SHOWN.values()))
+    (answer,) = team.solve(queries.task(queries.task_ids.index(PICTURED)))
+    assert answer.right
+    assert answer.routing is not None
+    who = [[LETTERS[team.names[speaker]] for speaker in row] for row in answer.routing.labels.tolist()]
+    rows = zip(answer.query.tolist(), answer.grid.tolist(), who, strict=True)
+    for shown in ("      ".join(" ".join(map(str, part)) for part in row) for row in rows):
+        assert f"    {shown}" in README
+
+
+@pytest.mark.slow
+def test_the_pictures_figures_are_the_demos(tmp_path: Path) -> None:
+    written = io.StringIO()
+    demonstrate(Console(file=written, width=120), SHOWN, tmp_path)
+    for name in (*LETTERS, "per-pixel routing"):
+        shown = re.search(rf"{name}(?: alone)? +(\d)\b", README)
+        assert shown is not None
+        assert re.search(rf"{name}(?: alone)? +│ {shown[1]} of 8", written.getvalue())
 
 
 def test_targets_exist() -> None:

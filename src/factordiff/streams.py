@@ -34,7 +34,7 @@ class Purpose(IntEnum):
     INIT = 12  # initial weights
     EVALUATION = 13  # the fixed evaluation list
     BOOTSTRAP = 14  # resampled tasks and queries
-    COLORS = 15  # how a training item's colors are renamed
+    RENAMING = 15  # how a training item's values are renamed
 
 
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -131,9 +131,7 @@ def test_drawing_is_one_graph_without_the_host(dataset: Dataset) -> None:
     alike = dataset.exchangeable()
 
     def draw(step: torch.Tensor, items: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        condition, x_0 = dataset.draw(
-            0, step, items, 4, torch.ones(8), min_frames=1, alike=alike, recolor=0.5
-        )
+        condition, x_0 = dataset.draw(0, step, items, 4, torch.ones(8), min_frames=1, alike=alike, rename=0.5)
         return condition.query, condition.context_inputs, x_0
 
     traced = make_fx(draw, tracing_mode="fake", _allow_non_fake_inputs=True)(torch.tensor(3), ITEMS)

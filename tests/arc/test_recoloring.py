@@ -85,7 +85,7 @@ def test_an_items_grids_are_renamed_alike(dataset: Dataset) -> None:
     """With every color told apart, all grids of an item are the plain item's under one map; the cells stay put."""
     items, step = torch.arange(64), torch.tensor(2)
     plain, x_0 = ArcSource(dataset, Settings()).draw(0, step, items)
-    renamed, y_0 = ArcSource(dataset, Settings(recolor=0.5)).draw(0, step, items)
+    renamed, y_0 = ArcSource(dataset, Settings(rename=0.5)).draw(0, step, items)
     before = torch.cat(
         [plain.query, plain.context_inputs.flatten(1), plain.context_outputs.flatten(1), x_0], 1
     )

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from factordiff.arc.dataset import Dataset
 from factordiff.cli import demo as verb
 from factordiff.cli.app import app
-from factordiff.cli.demo_arc import PUBLISHED, as_task, demonstrate
+from factordiff.cli.demo_arc import PUBLISHED, demonstrate
 from factordiff.errors import InvalidInput
 from factordiff.experts.store import build, save_expert
 from factordiff.toy.exactness import Measured
@@ -126,7 +126,7 @@ def test_on_arc_two_experts_answer_the_first_queries_of_the_lists(tmp_path: Path
     shown = written.getvalue()
     queries = Dataset.load().evaluation("test", 2)
     for index in range(2):
-        assert f"{as_task(queries, index).id}, test 0" in shown
+        assert f"{queries.task(index).id}, test 0" in shown
     assert shown.count("attempt 1 ") >= 2 + PUBLISHED
     for line in ("expert-0 alone", "expert-1 alone", "per-pixel routing"):
         assert re.search(rf"{line}\W+0 of 2\W+0 of {PUBLISHED}", shown), line

@@ -20,6 +20,7 @@ from factordiff.cli.solve_display import alternative_sentence
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.experts import whereabouts
 from factordiff.sampling.trace import Trace
+from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import Rule, plus_one, task, tiny_experts
 
 run = CliRunner().invoke
@@ -133,6 +134,7 @@ def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
 
 
 def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(DEFAULT_EXPERTS) <= set(whereabouts.shipped_experts())
     write_task(task(), tmp_path / "plus.json")
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "none")
     result = run(app, ["solve", str(tmp_path / "plus.json")])
@@ -142,11 +144,11 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
         result.exception
     )
     assert str(tmp_path / "none" / "trans-full") in str(result.exception)
-    tiny_experts(tmp_path / "weights")
+    tiny_experts(tmp_path / "weights", DEFAULT_EXPERTS)
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
-    result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "conv-full=0.25"])
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "trans-occ=0.25"])
     assert result.exit_code == 0, result.output
-    assert "trans-full + conv-full, routing" in result.stdout
+    assert f"{' + '.join(DEFAULT_EXPERTS)}, routing" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_symmetry_weights() -> None:
         ("agreement", float("inf")),
         ("ema", 1.5),
         ("identity_share", -0.1),
-        ("recolor", 1.1),
+        ("rename", 1.1),
         ("min_frames", 4),
         ("dtype", "float16"),
         ("compile", "all"),

@@ -77,14 +77,14 @@ class Dataset:
         tasks: Int[Tensor, " task"] | None = None,
         min_frames: int | None = None,
         alike: Bool[Tensor, "task value"] | None = None,
-        recolor: float = 0.0,
+        rename: float = 0.0,
     ) -> tuple[Condition, Tokens]:
         """The training items of these indices at this step: what each is told, and its answer.
 
         Task and query are uniform over the 760 training instances of every task (or of `tasks`, indices). The
         demonstrations are distinct, never the query, and under the same symmetry as the query. With `min_frames`
         each item has its own number of frames, uniform in min_frames .. frames; `present` says which. With
-        `alike` (`exchangeable`) a share `recolor` of the items has its exchangeable colors renamed.
+        `alike` (`exchangeable`) a share `rename` of the items has its exchangeable colors renamed.
         """
         if not 1 <= frames <= MOST_FRAMES:
             raise InvalidInput(f"frames: expected 1 to {MOST_FRAMES}, got {frames}")
@@ -96,7 +96,7 @@ class Dataset:
         symmetry = draw_symmetry(seed, step, items, symmetry_weights)
         moved = self.transformed(pairs, symmetry)
         if alike is not None:
-            renaming = draw_renaming(seed, step, items, alike[first // TEST.stop], recolor)
+            renaming = draw_renaming(seed, step, items, alike[first // TEST.stop], rename)
             moved = renaming.gather(1, moved.flatten(1)).view_as(moved)
         present = torch.ones(len(items), frames, dtype=torch.bool, device=items.device)
         if min_frames is not None and min_frames < frames:

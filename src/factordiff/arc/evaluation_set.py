@@ -13,6 +13,7 @@ from torch import Tensor
 from factordiff.arc.artefact import Artefact, decode_ids
 from factordiff.arc.grid import CELLS, Grid, from_canvas
 from factordiff.arc.splits import VALIDATION_AND_TEST
+from factordiff.arc.task import Pair, Task
 from factordiff.experts.condition import Condition
 from factordiff.types import Tokens
 
@@ -73,6 +74,11 @@ class EvaluationSet:
     def query(self, index: int) -> tuple[Grid, Grid]:
         """One query and its right answer as grids."""
         return self._grids(int(self.queries[index]))
+
+    def task(self, index: int) -> Task:
+        """One query as a task with one test."""
+        shown = tuple(Pair(one, other) for one, other in self.demonstrations(index))
+        return Task(self.tasks[int(self.task_indices[index])], shown, (Pair(*self.query(index)),))
 
     def _grids(self, pair: int) -> tuple[Grid, Grid]:
         canvases, shapes = self.pool[pair].cpu().numpy(), self.pool_shapes[pair].tolist()

@@ -51,13 +51,13 @@ def draw_renaming(
 ) -> Int[Tensor, "item value"]:
     """What each value of each item becomes: with probability `share` its exchangeable colors in a random order."""
     values = torch.arange(COLORS.size, device=items.device)
-    drawn = uniform(seed, Purpose.COLORS, step, items[:, None], values)
+    drawn = uniform(seed, Purpose.RENAMING, step, items[:, None], values)
     before = (drawn[:, None, :] < drawn[:, :, None]) & alike[:, None, :]
     rank = before.sum(-1)  # among the item's exchangeable colors, in the order drawn
     place = alike.to(torch.int64).cumsum(-1) - 1  # and in their own order
     takes = (rank[:, :, None] == place[:, None, :]) & alike[:, None, :]
     renamed = torch.where(alike, (takes * values).sum(-1), values)
-    chosen = uniform(seed, Purpose.COLORS, step, items, COLORS.size) < share
+    chosen = uniform(seed, Purpose.RENAMING, step, items, COLORS.size) < share
     return torch.where(chosen[:, None], renamed, values)
 
 

@@ -20,7 +20,7 @@ class ArcSource:
         self.dataset, self.settings = dataset, settings
         self.digest = dataset.artefact.sha256
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
-        self._alike = dataset.exchangeable() if settings.recolor > 0.0 else None
+        self._alike = dataset.exchangeable() if settings.rename > 0.0 else None
         self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
         self._validation: dict[int, tuple[Condition, Tokens]] = {}
 
@@ -36,7 +36,7 @@ class ArcSource:
             self._tasks,
             settings.min_frames,
             self._alike,
-            settings.recolor,
+            settings.rename,
         )
 
     def validation(self, items: int) -> tuple[Condition, Tokens]:

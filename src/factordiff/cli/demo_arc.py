@@ -14,9 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from factordiff.arc.dataset import Dataset
-from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
-from factordiff.arc.task import Pair, Task
 from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
 from factordiff.evaluation.places import check_folder
 from factordiff.solving.answer import Answer
@@ -52,7 +50,7 @@ def demonstrate(
     answered: list[tuple[str, Answer]] = []
     for kind, queries in lists:
         for index in range(len(queries)):
-            task = as_task(queries, index)
+            task = queries.task(index)
             first = not answered  # this one cell by cell, to be watched; the others with what is sure at once
             with console.status(f"{kind} query {index + 1} of {len(queries)}: {task.id}"):
                 (answer,) = (replace(team, reveal="exact") if first else team).solve(task)
@@ -65,13 +63,6 @@ def demonstrate(
     save_picture(picture([answer for _, answer in answered]), folder / PICTURE)
     save_animation(animation(answered[0][1]), folder / ANIMATION)
     console.print(f"\nwrote {folder / PICTURE} and {folder / ANIMATION}", highlight=False)
-
-
-def as_task(queries: EvaluationSet, index: int) -> Task:
-    """A query of a fixed list as a task with one test."""
-    shown = tuple(Pair(one, other) for one, other in queries.demonstrations(index))
-    name = queries.tasks[int(queries.task_indices[index])]
-    return Task(name, shown, (Pair(*queries.query(index)),))
 
 
 def watch(console: Console, answer: Answer) -> None:

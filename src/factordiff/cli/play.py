@@ -29,7 +29,7 @@ def play(
 ) -> None:
     """Solve tasks in the browser and watch who decides each cell.
 
-    Example: factordiff play --experts trans-full,conv-full --port 8000
+    Example: factordiff play --experts trans-color,trans-occ --port 8000
     """
     if threads < 1 or queue < 1 or not 0 < deadline < float("inf"):
         raise InvalidInput(

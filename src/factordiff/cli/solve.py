@@ -21,10 +21,10 @@ def solve(
     ],
     experts: Annotated[
         str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
-    ] = "trans-full,conv-full",
+    ] = "trans-full,trans-occ",
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
     temperature: Annotated[
-        str, typer.Option(metavar="NAME=T,...", help="Routing temperatures, by name: conv-full=0.25")
+        str, typer.Option(metavar="NAME=T,...", help="Routing temperatures, by name: trans-occ=0.25")
     ] = "",
     factors: Annotated[
         str, typer.Option(help="pixel, row, column, block:2x2, component or whole.")

@@ -57,7 +57,7 @@ def train(
     identity_share: Annotated[
         float | None, typer.Option(help="Share of batches in the data's own orientation.")
     ] = None,
-    recolor: Annotated[
+    rename: Annotated[
         float | None, typer.Option(help="Share of items whose exchangeable colors are renamed.")
     ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay of both optimizers.")] = None,
@@ -141,7 +141,7 @@ _SETTINGS = frozenset(
         "lr_rest",
         "ema",
         "identity_share",
-        "recolor",
+        "rename",
         "weight_decay",
         "agreement",
         "frames",

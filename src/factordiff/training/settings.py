@@ -20,7 +20,7 @@ class Settings:
 
     `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
     `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
-    own orientation; the other seven symmetries share the rest. `recolor` is how often an item has those of its colors
+    own orientation; the other seven symmetries share the rest. `rename` is how often an item has those of its values
     renamed that its task uses alike. `agreement` weighs the loss that asks two
     demonstrations of an item to say the same. `tasks` are the ids of the tasks that batches and validation are
     taken from (None: all). `patience` counts validation checks without a
@@ -38,7 +38,7 @@ class Settings:
     frames: int = 3
     min_frames: int = 3
     identity_share: float = 1.0 / 8.0
-    recolor: float = 0.0
+    rename: float = 0.0
     agreement: float = 0.0
     tasks: tuple[str, ...] | None = None
 
@@ -98,7 +98,7 @@ class Settings:
             raise InvalidInput(f"tasks: expected different task ids, at least one, got {self.tasks!r}")
         if self.min_frames > self.frames:
             raise InvalidInput(f"min_frames: expected at most frames={self.frames}, got {self.min_frames}")
-        for name in ("identity_share", "recolor", "momentum", "ema"):
+        for name in ("identity_share", "rename", "momentum", "ema"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidInput(f"{name}: expected a number in [0, 1], got {getattr(self, name)!r}")
         for name, known in (
