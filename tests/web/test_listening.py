@@ -24,5 +24,8 @@ def test_a_port_that_is_none_is_a_sentence(port: int) -> None:
 
 
 def test_a_taken_port_is_a_sentence() -> None:
-    with listen("127.0.0.1", 0) as taken, pytest.raises(Unavailable, match="choose another with --port"):
+    with (
+        listen("127.0.0.1", 0) as taken,
+        pytest.raises(Unavailable, match="choose another with --host or --port"),
+    ):
         listen("127.0.0.1", taken.getsockname()[1])
