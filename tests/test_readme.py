@@ -12,9 +12,7 @@ from rich.console import Console
 
 from docs import tree
 from factordiff.arc.dataset import Dataset
-from factordiff.cli.demo import SHOWN
-from factordiff.cli.demo_arc import demonstrate
-from factordiff.solving.team import compose
+from factordiff.cli.demo_arc import demonstrate, specialists
 from factordiff.toy.exactness import Measured, measurements
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +113,7 @@ LETTERS = {"trans-occ": "o", "trans-color": "c"}
 
 def test_the_picture_is_what_the_specialists_answer() -> None:
     queries = Dataset.load().evaluation("official")
-    team = compose(list(SHOWN), reveal="fast", temperatures=list(SHOWN.values()))
+    team = specialists()
     (answer,) = team.solve(queries.task(queries.task_ids.index(PICTURED)))
     assert answer.right
     assert answer.routing is not None
@@ -128,7 +126,7 @@ def test_the_picture_is_what_the_specialists_answer() -> None:
 @pytest.mark.slow
 def test_the_pictures_figures_are_the_demos(tmp_path: Path) -> None:
     written = io.StringIO()
-    demonstrate(Console(file=written, width=120), SHOWN, tmp_path)
+    demonstrate(Console(file=written, width=120), [], tmp_path)
     for name in (*LETTERS, "per-pixel routing"):
         shown = re.search(rf"{name}(?: alone)? +(\d)\b", README)
         assert shown is not None

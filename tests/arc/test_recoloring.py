@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
 from factordiff.arc.source import ArcSource
 from factordiff.training.settings import Settings
 
+ROOT = Path(__file__).parents[2]
 ALL = set(range(1, 10))
 
 
@@ -57,6 +60,10 @@ def test_colors_that_become_others_are_not_exchanged(dataset: Dataset) -> None:
     assert alike[dataset.tasks.index("67a3c6ac"), 1:].all()  # a mirror cares for no color
     assert not alike[:, 0].any()
     assert (alike.sum(1) != 1).all()
+    counts = np.bincount(alike.sum(1), minlength=10)
+    said = re.search(r"all nine in (\d+) tasks, none in one", (ROOT / "docs" / "data.md").read_text())
+    assert said is not None
+    assert (counts[9], counts[0]) == (int(said[1]), 1)
 
 
 def test_a_renaming_permutes_what_is_alike_and_nothing_else() -> None:

@@ -118,9 +118,9 @@ def test_letters_tell_every_value_apart() -> None:
 
 def test_on_arc_two_experts_answer_the_first_queries_of_the_lists(tmp_path: Path) -> None:
     small = {"width": 16, "context": 16, "encoder": 8, "heads": 2, "latents": 2, "cycles": [1, 1]}
-    folders = {
-        str(save_expert(build("trans-ir", small, seed), tmp_path / f"expert-{seed}")): 1.0 for seed in (0, 1)
-    }
+    folders = [
+        str(save_expert(build("trans-ir", small, seed), tmp_path / f"expert-{seed}")) for seed in (0, 1)
+    ]
     written = StringIO()
     demonstrate(Console(file=written, width=120), folders, tmp_path, held_out=2)
     shown = written.getvalue()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from factordiff.composition.routing import Routing
-from factordiff.evaluation.near_ties import Noted, Path, partings
+from factordiff.evaluation.near_ties import Course, Noted, partings
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
@@ -48,11 +48,11 @@ def condition() -> Condition:
     return Condition(query, frames, frames, torch.ones(ITEMS, 1, dtype=torch.bool))
 
 
-def path(experts: Sequence[Expert], **options: Any) -> Path:
+def path(experts: Sequence[Expert], **options: Any) -> Course:
     rule = Noted(ByConfidence(STEPS), ITEMS, CELLS, torch.device("cpu"))
     blank = torch.full((ITEMS, CELLS), VALUES)
     drawn = sample(experts, Routing(), blank, condition(), reveal=rule, **options)
-    return Path(drawn.x_0, rule.step)
+    return Course(drawn.x_0, rule.step)
 
 
 def test_every_cell_is_noted_once_at_its_step() -> None:

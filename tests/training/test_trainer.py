@@ -123,6 +123,16 @@ def test_another_configuration_or_data_set_is_refused_and_nothing_is_lost(tmp_pa
     assert longer.run()["step"] == 4
 
 
+def test_a_setting_newer_than_the_checkpoint_had_its_default(tmp_path: Path) -> None:
+    first = trainer(tmp_path, max_steps=2)
+    assert first.folder is not None
+    del first.folder.identity["rename"]  # as a version without it would have written
+    first.run()
+    with pytest.raises(CheckpointError, match=r"the checkpoint has rename = 0\.0, this run 0\.5"):
+        trainer(tmp_path, resume=True, max_steps=4, rename=0.5)
+    assert trainer(tmp_path, resume=True, max_steps=4).run()["step"] == 4
+
+
 def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path) -> None:
     straight = trainer()
     straight.run()

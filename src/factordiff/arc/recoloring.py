@@ -15,9 +15,9 @@ from torch import Tensor
 from factordiff.arc.grid import COLORS
 from factordiff.streams import Purpose, uniform
 
-UNLIKELY = (
-    5.0  # standard errors from what is usual among the colors; 9 x 8 pairs are looked at in each of 120 tasks
-)
+# Standard errors from what is usual among a task's colors. About 10,000 pairs of colors are looked at, so chance alone
+# must not reach it.
+UNLIKELY = 5.0
 
 
 def exchangeable_colors(

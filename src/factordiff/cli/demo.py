@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from factordiff.toy.exactness import Measured
     from factordiff.toy.painting import Painted
 
-SHOWN = {"trans-color": 1.0, "trans-occ": 0.25}  # the paper's specialists and their routing temperatures
 HIDDEN = -1
 PLAIN_WIDTH = 110  # of lines written to a file or pipe
 WIDE = 100  # columns that leave room for a reading of each line
@@ -36,7 +35,7 @@ EXPERT_LETTERS = ("ee", "mm")
 @app.command()
 def demo(
     toy: Annotated[bool, typer.Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
-    experts: Annotated[str, typer.Option(help="Two experts, names or folders.")] = "",
+    experts: Annotated[str, typer.Option(help="Names or folders, in place of the paper's specialists.")] = "",
     out: Annotated[Path, typer.Option(help="Where the picture and the animation go.")] = Path("."),
     draws: Annotated[
         int, typer.Option(help="With --toy: particles drawn for each Monte Carlo line of the table.")
@@ -47,18 +46,15 @@ def demo(
 
     Example: factordiff demo --toy --draws 4000 --seed 1
     """
-    from factordiff.experts.whereabouts import shipped_experts
-
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH)
-    chosen = {name.strip(): 1.0 for name in experts.split(",") if name.strip()} or SHOWN
-    if not toy and (experts or set(SHOWN) <= set(shipped_experts())):
-        from factordiff.cli.demo_arc import demonstrate
-
-        demonstrate(console, chosen, out)
-    else:
+    if toy:
         _exactness(console, draws, seed)
+        return
+    from factordiff.cli.demo_arc import demonstrate
+
+    demonstrate(console, [name.strip() for name in experts.split(",") if name.strip()], out)
 
 
 def _exactness(console: Console, draws: int, seed: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
 from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
 from factordiff.evaluation.places import check_folder
+from factordiff.experiments.pairs import COL_OCC
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters
@@ -27,15 +28,18 @@ PICTURE, ANIMATION = "demo.png", "demo.gif"
 SECONDS_PER_STEP = 0.06
 
 
-def demonstrate(
-    console: Console, experts: Mapping[str, float], folder: Path, held_out: int = HELD_OUT
-) -> None:
+def specialists() -> Team:
+    """The paper's two specialists with its routing temperatures."""
+    return compose(list(COL_OCC.experts), reveal="fast", temperatures=COL_OCC.temperatures)
+
+
+def demonstrate(console: Console, experts: Sequence[str], folder: Path, held_out: int = HELD_OUT) -> None:
     """Answer the first held-out and the first published queries, show everything, and count who was right.
 
-    `experts` are names or folders with their routing temperatures.
+    `experts` are names or folders; without any, the specialists.
     """
     check_folder("--out", folder)
-    team = compose(list(experts), reveal="fast", temperatures=list(experts.values()))
+    team = compose(list(experts), reveal="fast") if experts else specialists()
     dataset = Dataset.load()
     console.print(f"\n[bold]{' + '.join(team.names)}, each cell by the expert that is surer[/]")
     console.print(

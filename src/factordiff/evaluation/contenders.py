@@ -15,7 +15,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import State
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing
-from factordiff.evaluation.near_ties import Path
+from factordiff.evaluation.near_ties import Course
 from factordiff.experts.expert import Expert
 from factordiff.experts.refinement import Network
 from factordiff.sampling.reveal import RevealRule
@@ -67,7 +67,7 @@ def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None
 
 
 @torch.no_grad()
-def straightforward(bench: Bench) -> Path:
+def straightforward(bench: Bench) -> Course:
     """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
     steps = bench.steps
     answers, noted, mask = [], [], bench.networks[0].vocabulary.mask
@@ -90,7 +90,7 @@ def straightforward(bench: Bench) -> Path:
             revealed = revealed.scatter(1, surest, step)
         answers.append(x_t)
         noted.append(revealed)
-    return Path(torch.cat(answers), torch.cat(noted))
+    return Course(torch.cat(answers), torch.cat(noted))
 
 
 def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, int]:

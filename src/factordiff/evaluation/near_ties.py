@@ -27,7 +27,7 @@ NEVER = 2**31
 
 
 @dataclass(frozen=True)
-class Path:
+class Course:
     """Answers and the step at which each cell was revealed: together every state on the way."""
 
     x_0: Int[Tensor, "item cell"]
@@ -65,9 +65,7 @@ class Parting:
 
     items: Int[Tensor, " some"]
     gap: Float[Tensor, " some"]  # nats between what the two runs chose, as one of them sees it
-    rounding: Float[
-        Tensor, " some"
-    ]  # nats by which an expert's log-doubts of that state differ with the batch
+    rounding: Float[Tensor, " some"]  # nats by which an expert's log-doubts there differ with the batch
 
     @property
     def near_ties(self) -> Bool[Tensor, " some"]:
@@ -77,8 +75,8 @@ class Parting:
 
 @torch.no_grad()
 def partings(
-    one: Path,
-    other: Path,
+    one: Course,
+    other: Course,
     sides: tuple[Sequence[Expert], Sequence[Expert]],
     condition: Condition,
     bucket: Bucket,
@@ -92,7 +90,7 @@ def partings(
     items = (one.x_0 != other.x_0).any(-1).nonzero().squeeze(-1)
     if len(items) == 0:
         return Parting(items, torch.zeros(0), torch.zeros(0))
-    one, other = (Path(path.x_0[items], path.step[items]) for path in (one, other))
+    one, other = (Course(run.x_0[items], run.step[items]) for run in (one, other))
     apart = (one.x_0 != other.x_0) | (one.step != other.step)
     first = torch.where(apart, torch.minimum(one.step, other.step), NEVER).amin(-1, keepdim=True)
     x_t = torch.where(one.step < first, one.x_0, mask)  # the last state that both were in
@@ -107,17 +105,17 @@ def partings(
     doubt = log_doubt(Routing()(alone, State.start(x_t, mask, len(alone))).log_probs)
     gap = torch.stack(
         [
-            _gap(alone[:, row], doubt[row], *(_chosen(path, row, first[row]) for path in (one, other)))
+            _gap(alone[:, row], doubt[row], *(_chosen(run, row, first[row]) for run in (one, other)))
             for row in range(len(items))
         ]
     )
     return Parting(items.cpu(), gap.cpu(), rounding.cpu())
 
 
-def _chosen(path: Path, row: int, step: Tensor) -> dict[int, int]:
+def _chosen(run: Course, row: int, step: Tensor) -> dict[int, int]:
     """The cells that a run revealed at a step, and their values."""
-    cells = (path.step[row] == step).nonzero().squeeze(-1).tolist()
-    return {cell: int(path.x_0[row, cell]) for cell in cells}
+    cells = (run.step[row] == step).nonzero().squeeze(-1).tolist()
+    return {cell: int(run.x_0[row, cell]) for cell in cells}
 
 
 def _gap(
@@ -134,9 +132,8 @@ def _gap(
     for cell in one.keys() & other.keys():
         if one[cell] != other[cell]:
             said = log_probs[:, cell].double()
-            values = (
-                (said[:, one[cell]] - said[:, other[cell]]).abs().min()
-            )  # within the expert that wavers most
+            # Within the expert that wavers most.
+            values = (said[:, one[cell]] - said[:, other[cell]]).abs().min()
             sure = log_doubt(said)
             speakers = [sure[said.argmax(-1) == value] for value in (one[cell], other[cell])]
             between = [(a - b).abs() for a in speakers[0] for b in speakers[1]]

@@ -14,7 +14,7 @@ from torch import Tensor
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.routing import Routing
 from factordiff.evaluation.contenders import Bench, blank, fast, straightforward, timed
-from factordiff.evaluation.near_ties import Noted, Path, partings
+from factordiff.evaluation.near_ties import Course, Noted, partings
 from factordiff.evaluation.statistics import mcnemar
 from factordiff.experts.expert import Expert
 from factordiff.sampling.engine import Engine
@@ -60,7 +60,7 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
         on_part(f"the {bench.steps}-step loop without its idle steps, all queries")
         rule = Noted(ByConfidence(bench.steps), len(answers), answers.shape[1], answers.device)
         answers = fast(bench, engines, rule).x_0
-        yield equal(part, slow, Path(answers[: len(slow.x_0)], rule.step), engines)
+        yield equal(part, slow, Course(answers[: len(slow.x_0)], rule.step), engines)
     yield passes(bench, quick, answers)
     if bench.device.type == "cuda":
         yield flat_memory(bench, engines, memory)
@@ -101,7 +101,7 @@ def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> F
     )
 
 
-def equal(bench: Bench, slow: Path, saved: Path, engines: Sequence[Engine]) -> Figure:
+def equal(bench: Bench, slow: Course, saved: Course, engines: Sequence[Engine]) -> Figure:
     """Whether the savings alone change an answer: the same mathematics in other batch shapes, but for near-ties."""
     found = partings(slow, saved, (bench.networks, engines), bench.queries.condition(), bench.bucket)
     details = {

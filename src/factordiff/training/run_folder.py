@@ -12,6 +12,7 @@ from factordiff.experts.whereabouts import WEIGHTS
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
+from factordiff.training.settings import Settings
 
 LOG, CURVES = "log.jsonl", "curves.png"
 
@@ -37,7 +38,9 @@ class RunFolder:
                 f"{self.path}: there are checkpoints of an earlier run here; continue it with --resume "
                 "or choose another folder with --out"
             )
-        for name, value in found[0].run["identity"].items():
+        # A setting that came after the checkpoint had no effect on it, which is what defaults mean.
+        defaults = {name: value for name, value in Settings().identity().items() if name in self.identity}
+        for name, value in (defaults | found[0].run["identity"]).items():
             if self.identity.get(name) != value:
                 raise CheckpointError(
                     f"{self.path}: the checkpoint has {name} = {value!r}, this run {self.identity.get(name)!r}; "
