@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import one_hot
-from factordiff.experts.convnet import attend, halved, residual_block
+from factordiff.experts.convnet import attend, convolved, halved
 from factordiff.experts.store import build
 from factordiff.training.settings import PRESETS
 from tests.experts.networks import SMALL, condition, partly_masked, small
@@ -21,11 +21,13 @@ def test_about_a_million_parameters(fields: dict[str, object]) -> None:
     assert (network.config.width, network.config.groups, network.config.context) == (128, 8, 256)
 
 
-def test_the_block_is_the_appendixs() -> None:
-    network = small("conv-ir")
+@pytest.mark.parametrize(("kind", "side"), [("paper", 3), ("latents", 1)])
+def test_the_block_is_the_appendixs(kind: str, side: int) -> None:
+    network = small("conv-ir", kind)
     w = network.named_weights()
     x = (one_hot(partly_masked(2, 32 * 16).view(2, 32, 4, 4), 1, torch.float32)[..., 0] - 0.5).double()
     w = {name: part.double() for name, part in w.items()}
+    assert w["blocks.0.second"].shape == (32, 32, side, side)
     injection = torch.arange(64, dtype=torch.float64).view(2, 32) / 64
     h_1 = F.conv2d(
         F.silu(F.group_norm(x, 8, w["blocks.0.gain_1"], w["blocks.0.shift_1"])),
@@ -33,14 +35,38 @@ def test_the_block_is_the_appendixs() -> None:
         padding=1,
     )
     h_2 = h_1 + injection[:, :, None, None]
-    inner = F.silu(F.group_norm(h_2, 8, w["blocks.0.gain_2"], w["blocks.0.shift_2"]))
-    expected = x + F.conv2d(inner, w["blocks.0.second"], padding=1)
-    assert torch.allclose(residual_block(x, w, "blocks.0", injection, 8), expected, atol=1e-12)
     normed = F.group_norm(h_2, 8, w["blocks.0.gain_2"], w["blocks.0.shift_2"])
-    scaled = x + F.conv2d(
-        F.silu(normed * (1 + 3 * injection[:, :, None, None])), w["blocks.0.second"], padding=1
+    expected = F.conv2d(F.silu(normed), w["blocks.0.second"], padding=side // 2)
+    assert torch.allclose(convolved(x, w, "blocks.0", injection, 8), expected, atol=1e-12)
+    scaled = F.conv2d(
+        F.silu(normed * (1 + 3 * injection[:, :, None, None])), w["blocks.0.second"], padding=side // 2
     )
-    assert torch.allclose(residual_block(x, w, "blocks.0", injection, 8, 3 * injection), scaled, atol=1e-12)
+    assert torch.allclose(convolved(x, w, "blocks.0", injection, 8, 3 * injection), scaled, atol=1e-12)
+
+
+def test_an_application_is_two_looks_and_two_blocks() -> None:
+    """The U with latents, put together by hand from its parts."""
+    network = small("conv-ir")
+    told = network.encode(condition(2))
+    w = network.weights()
+    state = network.embed(w, partly_masked(2), told)
+    assert told.keys is not None
+    assert told.values is not None
+
+    def look(x: torch.Tensor, block: int) -> torch.Tensor:
+        part = told.modulation[:, block]
+        extra = told.keys[:, block], told.values[:, block]
+        gate = part[:, 2].unsqueeze(1)
+        return attend(x, w, f"blocks.{block}", gate, part[:, :2], extra, w["rotation"], 4, 8**-0.5)
+
+    def convolve(x: torch.Tensor, block: int) -> torch.Tensor:
+        _, _, _, scale, injection, gate = told.modulation[:, block].unbind(1)
+        return x + gate[:, :, None, None] * convolved(x, w, f"blocks.{block}", injection, 8, scale)
+
+    above = look(convolve(look(state, 0), 0), 1)
+    below = convolve(halved(above), 1)
+    below = torch.einsum("oc,bchw->bohw", w["up"], below).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    assert torch.allclose(network.apply_once(w, state, told), above + below, atol=1e-5)
 
 
 def test_a_masked_cell_is_the_zero_vector() -> None:
@@ -77,16 +103,17 @@ def test_attention_among_cells_is_the_formula() -> None:
     network = small("conv-ir", layout=[3, 4])
     weights = {name: part.double() for name, part in network.weights().items()}
     planes = partly_masked(2, 32 * 12).view(2, 32, 3, 4).double() / 10
+    gate = partly_masked(2, 32, seed=4).view(2, 1, 32).double() / 10
     gamma_beta = partly_masked(2, 64, seed=1).view(2, 2, 32).double() / 10
     keys, values = (partly_masked(2, 4 * 5 * 8, seed=n).view(2, 4, 5, 8).double() / 10 for n in (2, 3))
     found = attend(
-        planes, weights, weights["attend.gate"], gamma_beta, (keys, values), weights["rotation"], 4, 8**-0.5
+        planes, weights, "blocks.1", gate, gamma_beta, (keys, values), weights["rotation"], 4, 8**-0.5
     )
     cosine, sine = weights["rotation"]
     for item in range(2):
         tokens = planes[item].flatten(1).T
         normed = F.layer_norm(tokens, (32,)) * (1 + gamma_beta[item, 0]) + gamma_beta[item, 1]
-        q, k, v = (normed @ weights["attend.qkv"].T).view(12, 3, 4, 8).unbind(1)
+        q, k, v = (normed @ weights["blocks.1.qkv"].T).view(12, 3, 4, 8).unbind(1)
         for cell in range(12):
             read = []
             for head in range(4):
@@ -94,7 +121,7 @@ def test_attention_among_cells_is_the_formula() -> None:
                 seen = torch.cat([turned[1], keys[item, head]])
                 share = torch.softmax(seen @ turned[0][cell] / 8**0.5, 0)
                 read.append(share @ torch.cat([v[:, head], values[item, head]]))
-            told = weights["attend.gate"] * (weights["attend.out"] @ torch.cat(read))
+            told = gate[item, 0] * (weights["blocks.1.out"] @ torch.cat(read))
             assert torch.allclose(found[item, :, cell // 4, cell % 4], tokens[cell] + told)
 
 

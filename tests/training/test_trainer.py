@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from factordiff.errors import CheckpointError, Unavailable
-from factordiff.experts.store import load_expert, read_config
+from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import WEIGHTS
 from factordiff.training import trainer as module
 from factordiff.training.account import account
@@ -235,6 +235,14 @@ def test_weights_to_start_from(tmp_path: Path) -> None:
     second = trainer(tmp_path / "b", init_from=tmp_path / "a" / "weights")
     assert torch.equal(second.step.network.vector, first.step.ema)
     assert torch.equal(second.step.ema, first.step.ema)
+    origin = {
+        "weights": weight_hash(tmp_path / "a" / "weights"),
+        "about": read_config(tmp_path / "a" / "weights")["about"],
+    }
+    assert second.started_from == origin
+    second.run()
+    assert read_config(tmp_path / "b" / "weights")["about"]["started_from"] == origin
+    assert trainer(tmp_path / "b", resume=True).started_from == origin  # a continued run still knows it
     with pytest.raises(CheckpointError):
         trainer(tmp_path / "c", init_from=tmp_path)
 
@@ -264,3 +272,18 @@ def test_the_account_of_a_run_names_its_device(tmp_path: Path) -> None:
     lines = account(tmp_path / WEIGHTS, tmp_path)
     assert any(f"minutes on {device_name(torch.device('cpu'))}, seed " in line for line in lines)
     assert not any("factordiff train" in line for line in lines), "no command makes these settings"
+
+
+def test_the_account_of_weights_that_started_from_others_has_both_commands(tmp_path: Path) -> None:
+    trainer(tmp_path / "a", max_steps=1, preset="fast").run()
+    second = trainer(
+        tmp_path / "b", max_steps=2, preset="fast", rename=0.5, init_from=tmp_path / "a" / WEIGHTS
+    )
+    second.run()
+    first_line, second_line, *_ = account(tmp_path / "b" / WEIGHTS, None)
+    assert "--max-steps 1" in first_line
+    assert "--init-from" not in first_line
+    assert "--max-steps 2" in second_line
+    assert "--rename 0.5" in second_line
+    assert weight_hash(tmp_path / "a" / WEIGHTS)[:12] in second_line
+    assert "--init-from FOLDER" in second_line

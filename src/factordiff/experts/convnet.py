@@ -1,4 +1,4 @@
-"""The parts of Conv-IR: the residual block, the step down the U, and attention among the places of a picture."""
+"""The parts of Conv-IR: what a residual block adds, the step down the U, and attention among a picture's places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def halved(planes: Planes) -> Float[Tensor, "batch channel half_height half_widt
     return F.avg_pool2d(planes, 2)
 
 
-def residual_block(
+def convolved(
     x: Planes,
     weights: Weights,
     name: str,
@@ -35,10 +35,10 @@ def residual_block(
     groups: int,
     scale: Float[Tensor, "batch channel"] | None = None,
 ) -> Planes:
-    r"""One residual block with the context injected after its first convolution.
+    r"""What a residual block adds to its input, with the context injected after the first convolution.
 
     $h_1=\mathrm{Conv}(\mathrm{SiLU}(\mathrm{GN}(h)))$, $h_2=h_1+\mathrm{MLP}(c)$,
-    $h'=h+\mathrm{Conv}(\mathrm{SiLU}((1+\gamma)\,\mathrm{GN}(h_2)))$.
+    $\mathrm{Conv}(\mathrm{SiLU}((1+\gamma)\,\mathrm{GN}(h_2)))$; the second kernel is as wide as its weights say.
 
     Paper: Eq. (23)-(25), where $\gamma=0$. What is injected alone passes through the second normalisation, which takes
     much of it back; a scale behind it does not.
@@ -48,14 +48,21 @@ def residual_block(
     inner = F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"])
     if scale is not None:
         inner = inner * (1.0 + scale[:, :, None, None])
-    inner = F.silu(inner)
-    return x + F.conv2d(inner, weights[f"{name}.second"], padding=1)
+    return same_size(F.silu(inner), weights[f"{name}.second"])
+
+
+def same_size(
+    planes: Planes, kernel: Float[Tensor, "out channel size size"]
+) -> Float[Tensor, "batch out height width"]:
+    """The convolution that keeps a picture's size."""
+    return F.conv2d(planes, kernel, padding=kernel.shape[-1] // 2)
 
 
 def attend(
     planes: Planes,
     weights: Weights,
-    gate: Float[Tensor, "channel"],
+    name: str,
+    gate: Float[Tensor, "*batch_and_one channel"],
     modulation: Float[Tensor, "batch two channel"] | None,
     extra: Extra | None,
     rotation: Rotation,
@@ -76,6 +83,6 @@ def attend(
     else:
         gamma, beta = modulation.unsqueeze(2).unbind(1)
         normed = modulated(tokens, gamma, beta)
-    read = attention(F.linear(normed, weights["attend.qkv"]), extra, rotation, heads, scale, fused)
-    tokens = tokens + gate * F.linear(read, weights["attend.out"])
+    read = attention(F.linear(normed, weights[f"{name}.qkv"]), extra, rotation, heads, scale, fused)
+    tokens = tokens + gate * F.linear(read, weights[f"{name}.out"])
     return tokens.transpose(1, 2).unflatten(2, tuple(planes.shape[-2:]))

@@ -16,7 +16,8 @@ from safetensors import SafetensorError
 
 from factordiff.errors import CheckpointError, MissingDependency, Unavailable
 from factordiff.experts.config import NetworkConfig
-from factordiff.experts.conv_ir import ConvIR, ConvIRConfig
+from factordiff.experts.conv_config import ConvIRConfig
+from factordiff.experts.conv_ir import ConvIR
 from factordiff.experts.refinement import Network
 from factordiff.experts.trans_ir import TransIR, TransIRConfig
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert

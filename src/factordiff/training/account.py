@@ -25,9 +25,7 @@ def account(folder: Path, run: Path | None) -> list[str]:
     """Lines about the training of the expert in a folder; a run's folder knows how long it took and how it ended."""
     config = read_config(folder)
     about = config["about"]
-    lines = []
-    if about.get("settings", {}).get("preset") in PRESETS:  # settings made in Python have no command
-        lines.append(f"`{command(config)}`")
+    lines = _commands(config)
     if "step" in about:
         lines.append(f"weights averaged over the steps up to {about['step']:,}")
     events = [] if run is None else read_log(run / LOG)
@@ -41,6 +39,19 @@ def account(folder: Path, run: Path | None) -> list[str]:
             f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
             f"largest share of one value at foreground {last['largest_share_at_foreground']:.3f}"
         )
+    return lines
+
+
+def _commands(config: dict[str, Any]) -> list[str]:
+    """The commands that repeat a training, the earliest first; settings made in Python have none."""
+    about = config["about"]
+    lines, start = [], ""
+    if "started_from" in about:
+        earlier = about["started_from"]
+        lines = _commands({**config, "about": earlier["about"]})
+        start = f", from those weights ({earlier['weights'][:12]}): add `--init-from FOLDER`"
+    if about.get("settings", {}).get("preset") in PRESETS:
+        lines.append(f"`{command(config)}`{start}")
     return lines
 
 

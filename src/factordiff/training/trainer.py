@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factordiff.experts.store import build, load_weights
+from factordiff.experts.store import build, load_weights, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint
 from factordiff.training.computation import as_dtype, decided
 from factordiff.training.log import Event, Observer
@@ -52,8 +52,10 @@ class Trainer:
         self.diverged, self.seconds_saving = False, 0.0
         self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
         network = build(settings.backbone, settings.network, settings.seed)
+        self.started_from: dict[str, Any] | None = None  # whose weights these were at first
         if init_from is not None:
             load_weights(network, init_from)
+            self.started_from = {"weights": weight_hash(init_from), "about": read_config(init_from)["about"]}
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
         self.step = Step(
@@ -90,6 +92,7 @@ class Trainer:
                 tensor.copy_(saved.tensors[name])
         self.best = None if saved.best is None else saved.best.to(self.device)
         self.progress = Progress.from_json(saved.run["progress"])
+        self.started_from = saved.run.get("started_from")
         self.done = int(saved.tensors["step"])
         # A run that ended on non-finite losses goes on behind them when it is continued.
         self.step.counters["in_a_row"].zero_()
@@ -222,6 +225,8 @@ class Trainer:
         about = {"objective": self.settings.objective, "step": self._kept_step()}
         about |= {"data": self.source.digest, "settings": settings}
         run = {"settings": settings, "progress": self.progress.as_json()}
+        if self.started_from is not None:
+            about["started_from"] = run["started_from"] = self.started_from
         saved = Checkpoint(self.step.state(), run, self.best)
         self.folder.save(self.done, saved, self.progress.best_step, self.expert, about)
         self._saved = now
