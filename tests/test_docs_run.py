@@ -31,7 +31,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_task(task(), tmp_path / "task.json")
     write_task(task("other"), tmp_path / "tasks" / "other.json")
     write_challenges([task("one")], tmp_path / "challenges.json")
-    tiny_experts(tmp_path / "weights", DEFAULT_EXPERTS)
+    tiny_experts(tmp_path / "weights", (*DEFAULT_EXPERTS, "trans-occ"))
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from factordiff.composition.vote import majority_vote as majority_vote
     from factordiff.errors import FactorDiffError as FactorDiffError
     from factordiff.errors import InvalidInput as InvalidInput
+    from factordiff.experts.chorus import Chorus as Chorus
+    from factordiff.experts.chorus import together as together
     from factordiff.experts.condition import Condition as Condition
     from factordiff.experts.expert import Expert as Expert
     from factordiff.experts.expert import substitute as substitute
@@ -88,6 +90,7 @@ _HOMES = {
     "composition.views": ("HardViews", "Views"),
     "composition.vote": ("majority_vote",),
     "errors": ("FactorDiffError", "InvalidInput"),
+    "experts.chorus": ("Chorus", "together"),
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
     "experts.masked_lm": ("MaskedLanguageModel",),

@@ -11,6 +11,7 @@ from torch import Tensor
 Tokens = Int[Tensor, "batch cell"]  # values 0..size-1, or the mask id
 Cells = Bool[Tensor, "batch cell"]  # a set of cells per row
 CellLogProbs = Float[Tensor, "batch cell value"]  # one distribution per cell
+Spoken = Float[Tensor, "batch *voice cell value"]  # the same, or several side by side from a chorus
 ExpertLogProbs = Float[Tensor, "expert batch cell value"]  # one distribution per expert and cell
 RoutingMap = Int[Tensor, "batch cell"]  # z: which expert speaks for a cell
 LogDensities = Float[Tensor, "expert batch"]  # ell_m: log p_m of what each row has revealed

@@ -146,7 +146,7 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
     assert str(tmp_path / "none" / "trans-full") in str(result.exception)
     tiny_experts(tmp_path / "weights", DEFAULT_EXPERTS)
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
-    result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "trans-occ=0.25"])
+    result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperature", "conv-full=0.25"])
     assert result.exit_code == 0, result.output
     assert f"{' + '.join(DEFAULT_EXPERTS)}, routing" in result.stdout
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.composition import confidence, mixture, routing, superdiff, views
 from factordiff.composition.composition import Composed
-from factordiff.sampling import law, run
+from factordiff.sampling import decision, law
 from tests.mutants.registry import Patch, after, mutant
 
 
@@ -22,9 +22,9 @@ def each_cell_mixed_on_its_own(patch: Patch) -> None:
 
 @mutant("properties.test_superdiff:test_09_two_cells_a_step_are_spoken_by_one_expert")
 def the_loop_ignores_who_speaks(patch: Patch) -> None:
-    original = run.draw_tokens
+    original = decision.draw_tokens
     patch.setattr(
-        run, "draw_tokens", lambda log_p, c, *rest: original(log_p, replace(c, log_kappa=None), *rest)
+        decision, "draw_tokens", lambda log_p, c, *rest: original(log_p, replace(c, log_kappa=None), *rest)
     )
 
 

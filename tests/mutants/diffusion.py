@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from factordiff.diffusion import objectives, schedule
-from factordiff.sampling import reveal, run, sampler
+from factordiff.sampling import decision, reveal, run, sampler
 from factordiff.sampling.draws import Draws, categorical
 from factordiff.streams import Purpose, uniform
 from tests.mutants.registry import Patch, after, mutant
@@ -38,11 +38,10 @@ def order_by_the_candidate_just_drawn(patch: Patch) -> None:
     here: list[tuple[Draws, Tensor]] = []
     original = run.Run.reveal
 
-    def remembering(loop: Any, population: Any, candidates: Tensor) -> Any:
-        rows = candidates.flatten(0, 1).any(-1).nonzero().squeeze(-1)
-        moment = loop.moment(population).of(rows)
-        here.append((moment.draws, moment.step))
-        return original(loop, population, candidates)
+    def remembering(loop: Any, population: Any, moment: Any, candidates: Tensor) -> Any:
+        now = moment.of(candidates.flatten(0, 1).any(-1).nonzero().squeeze(-1))
+        here.append((now.draws, now.step))
+        return original(loop, population, moment, candidates)
 
     def doubt(log_p: Tensor) -> Tensor:
         draws, step = here[-1]
@@ -50,7 +49,7 @@ def order_by_the_candidate_just_drawn(patch: Patch) -> None:
         return -log_p.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
     patch.setattr(run.Run, "reveal", remembering)
-    patch.setattr(run, "log_doubt", doubt)
+    patch.setattr(decision, "log_doubt", doubt)
 
 
 @mutant("sampling.test_reveal:test_ties_go_to_the_lowest_cell")

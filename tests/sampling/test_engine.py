@@ -11,10 +11,10 @@ from torch import Tensor
 from factordiff.composition.routing import Routing
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
-from factordiff.experts.expert import Expert
+from factordiff.experts.expert import Expert, rebuilt, tensors_of
 from factordiff.experts.store import build
 from factordiff.sampling.adaptive import ByMargin
-from factordiff.sampling.engine import Engine, rebuilt, tensors_of
+from factordiff.sampling.engine import Engine
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.savings import Bucket
 from factordiff.streams import Purpose, integers

@@ -27,7 +27,7 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Few queries and no particles: a minute on two cores.")] = False,
     experts: Annotated[
         str, typer.Option(help="Names or folders, joined by commas.")
-    ] = "trans-full,trans-occ",
+    ] = "trans-full,conv-full",
     rule: Annotated[str, typer.Option(help="The adaptive rule: margin:0.95, entropy:0.1 ...")] = DEFAULT_RULE,
     split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "test",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
@@ -41,7 +41,7 @@ def bench(
 ) -> None:
     """Measure the sampler against the straightforward 128-step loop of the same experts.
 
-    Example: factordiff bench --quick --experts trans-full,trans-occ
+    Example: factordiff bench --quick --experts trans-full,conv-full
     """
     import torch
 

@@ -34,7 +34,7 @@ def evaluate_command(
 ) -> None:
     """Measure exact and pixel accuracy, with intervals and what it cost.
 
-    Example: factordiff eval --experts trans-full,trans-occ --method routing --limit 24
+    Example: factordiff eval --experts trans-full,conv-full --method routing --limit 24
     """
     from factordiff.cli.evaluation import Request, measure, show
 

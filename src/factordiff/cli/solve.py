@@ -21,7 +21,7 @@ def solve(
     ],
     experts: Annotated[
         str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
-    ] = "trans-full,trans-occ",
+    ] = "trans-full,conv-full",
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
     temperature: Annotated[
         str, typer.Option(metavar="NAME=T,...", help="Routing temperatures, by name: trans-occ=0.25")

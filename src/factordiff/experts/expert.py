@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -37,6 +38,11 @@ class Expert(Protocol):
         ...
 
 
+def voices(expert: Expert) -> int:
+    """How many experts it speaks for: one, unless it is a chorus."""
+    return int(getattr(expert, "voices", 1))
+
+
 def substitute(
     logits: Float[Tensor, "batch cell value_or_mask"], x_t: Tokens, vocabulary: Vocabulary
 ) -> CellLogProbs:
@@ -68,6 +74,28 @@ def take(encoded: Any, rows: Tensor) -> Any:
         f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(encoded).__name__}; "
         "an expert's encode() must return something whose first dimension is the item"
     )
+
+
+def tensors_of(nested: Any) -> list[Tensor]:
+    """The tensors of an encoding, in a fixed order."""
+    if isinstance(nested, Tensor):
+        return [nested]
+    parts: Sequence[Any] = (
+        list(nested.values()) if isinstance(nested, dict) else nested if isinstance(nested, tuple) else []
+    )
+    return [tensor for part in parts for tensor in tensors_of(part)]
+
+
+def rebuilt(nested: Any, tensors: Iterator[Tensor]) -> Any:
+    """The same structure around other tensors, taken from an iterator in the order of `tensors_of`."""
+    if isinstance(nested, Tensor):
+        return next(tensors)
+    if isinstance(nested, dict):
+        return {key: rebuilt(part, tensors) for key, part in nested.items()}
+    if isinstance(nested, tuple):
+        parts = [rebuilt(part, tensors) for part in nested]
+        return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
+    return nested
 
 
 def masked_cells(x_t: Tokens, vocabulary: Vocabulary) -> Cells:

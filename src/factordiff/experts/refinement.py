@@ -56,6 +56,8 @@ class Network(nn.Module, ABC):
     training step; `freeze` does it once for all.
     """
 
+    stackable = True  # whether several of one architecture can be asked in one pass (`Chorus`)
+
     def __init__(self, config: NetworkConfig, layout: Layout, seed: int) -> None:
         super().__init__()
         self.config = config
@@ -158,7 +160,7 @@ class Network(nn.Module, ABC):
                 f"got {condition.query.shape[-1]}"
             )
         shown = condition.context_inputs, condition.context_outputs
-        weights = self._current()
+        weights = self.ready()
         read = self.parts.read(weights, *shown)
         return self.parts.encode_with(weights, condition.query, *shown, condition.present, read)
 
@@ -178,7 +180,7 @@ class Network(nn.Module, ABC):
             raise InvalidInput(
                 f"x_t: expected {self.config.cells} cells (a canvas of {self.config.layout}), got {x_t.shape[-1]}"
             )
-        return substitute(self.logits(self._current(), x_t, encoded), x_t, self.vocabulary)
+        return substitute(self.logits(self.ready(), x_t, encoded), x_t, self.vocabulary)
 
     def freeze(self, dtype: torch.dtype | None = None) -> Network:
         """Fix the weights: they are cast and laid out now, and no gradient is kept."""
@@ -208,7 +210,13 @@ class Network(nn.Module, ABC):
             inductor.triton.mix_order_reduction = False
         self.parts = Parts(*(torch.compile(part, dynamic=False, **options) for part in self.parts))
 
-    def _current(self) -> Weights:
+    @property
+    def frozen(self) -> bool:
+        """Whether its weights are fixed."""
+        return self._frozen is not None
+
+    def ready(self) -> Weights:
+        """The weights as passes want them: those laid out when it was frozen, or laid out anew."""
         return self.weights() if self._frozen is None else self._frozen
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from factordiff.errors import InvalidInput, Unavailable
+from factordiff.experts.expert import rebuilt, tensors_of
 from factordiff.experts.refinement import Network
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
@@ -51,6 +50,11 @@ class Engine:
     def vocabulary(self) -> Vocabulary:
         """The values it speaks about."""
         return self.network.vocabulary
+
+    @property
+    def compiled(self) -> bool:
+        """Whether its passes are compiled."""
+        return self._compiled
 
     @property
     def how(self) -> str:
@@ -113,25 +117,3 @@ class _Graph:
             inside.copy_(outside)
         self.graph.replay()
         return self.output.clone()
-
-
-def tensors_of(nested: Any) -> list[Tensor]:
-    """The tensors of an encoding, in a fixed order."""
-    if isinstance(nested, Tensor):
-        return [nested]
-    parts: Sequence[Any] = (
-        list(nested.values()) if isinstance(nested, dict) else nested if isinstance(nested, tuple) else []
-    )
-    return [tensor for part in parts for tensor in tensors_of(part)]
-
-
-def rebuilt(nested: Any, tensors: Iterator[Tensor]) -> Any:
-    """The same structure around other tensors, taken from an iterator in the order of `tensors_of`."""
-    if isinstance(nested, Tensor):
-        return next(tensors)
-    if isinstance(nested, dict):
-        return {key: rebuilt(part, tensors) for key, part in nested.items()}
-    if isinstance(nested, tuple):
-        parts = [rebuilt(part, tensors) for part in nested]
-        return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
-    return nested

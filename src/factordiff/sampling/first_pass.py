@@ -8,7 +8,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.types import CellLogProbs, Tokens
+from factordiff.types import Spoken, Tokens
 
 
 class FirstPass:
@@ -32,11 +32,11 @@ class FirstPass:
         slots = self._shelf(expert).slots
         return torch.tensor([one in slots for one in ids], dtype=torch.bool)
 
-    def recall(self, expert: Expert, ids: list[int], x_t: Tokens) -> CellLogProbs:
+    def recall(self, expert: Expert, ids: list[int], x_t: Tokens) -> Spoken:
         """What it said about these items, all of them known."""
         return self._shelf(expert).get(ids, x_t)
 
-    def remember(self, expert: Expert, ids: list[int], x_t: Tokens, said: CellLogProbs) -> None:
+    def remember(self, expert: Expert, ids: list[int], x_t: Tokens, said: Spoken) -> None:
         """Keep what it said about these items."""
         self._shelf(expert).put(ids, x_t, said)
 
@@ -62,7 +62,7 @@ class _Shelf:
         self.starts: Tensor | None = None
         self.said: Tensor | None = None
 
-    def get(self, ids: list[int], x_t: Tokens) -> CellLogProbs:
+    def get(self, ids: list[int], x_t: Tokens) -> Spoken:
         assert self.starts is not None
         assert self.said is not None
         where = self._index([self.slots[one] for one in ids], x_t)
@@ -72,7 +72,7 @@ class _Shelf:
             )
         return self.said[where]
 
-    def put(self, ids: list[int], x_t: Tokens, said: CellLogProbs) -> None:
+    def put(self, ids: list[int], x_t: Tokens, said: Spoken) -> None:
         first = {one: row for row, one in reversed(list(enumerate(ids))) if one not in self.slots}
         self._grow(len(first), x_t, said)
         assert self.starts is not None
@@ -85,7 +85,7 @@ class _Shelf:
     def drop(self, ids: list[int]) -> None:
         self.free += [self.slots.pop(one) for one in dict.fromkeys(ids) if one in self.slots]
 
-    def _grow(self, more: int, x_t: Tokens, said: CellLogProbs) -> None:
+    def _grow(self, more: int, x_t: Tokens, said: Spoken) -> None:
         old = 0 if self.starts is None else len(self.starts)
         if more <= len(self.free):
             return

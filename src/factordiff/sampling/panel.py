@@ -11,12 +11,12 @@ from torch import Tensor
 
 from factordiff.composition.composition import check_log_probs, refuse, sum_error
 from factordiff.errors import InvalidInput
-from factordiff.experts.expert import Expert, take
+from factordiff.experts.expert import Expert, take, voices
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.request import check_encoded
 from factordiff.sampling.savings import Bucket, Savings
 from factordiff.streams import hash_words
-from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
+from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Spoken, Tokens
 
 
 class Question(NamedTuple):
@@ -86,11 +86,11 @@ class Panel:
         distinct, back = self._distinct(question)
         asked = question if back is None else question.of(distinct)
         passes = torch.zeros_like(asked.item)
-        spoken = []
-        for index in range(len(self.experts)):
+        spoken: list[CellLogProbs] = []
+        for index, expert in enumerate(self.experts):
             said, run = self._hear(index, asked)
-            spoken.append(said)
-            passes = passes + run.to(passes.dtype)
+            spoken += [said] if voices(expert) == 1 else said.unbind(1)
+            passes = passes + voices(expert) * run.to(passes.dtype)
         dtype = torch.float64 if any(said.dtype == torch.float64 for said in spoken) else torch.float32
         log_probs = torch.stack([said.to(dtype) for said in spoken])
         if self._worst_sum is None:  # a bad expert is refused at once; later passes are checked at the end
@@ -125,7 +125,7 @@ class Panel:
         distinct = (twin == rows).nonzero().squeeze(-1)
         return distinct, torch.searchsorted(distinct, twin)
 
-    def _hear(self, index: int, question: Question) -> tuple[CellLogProbs, Bool[Tensor, " batch"]]:
+    def _hear(self, index: int, question: Question) -> tuple[Spoken, Bool[Tensor, " batch"]]:
         """One expert about these rows: from memory where it was asked before, else by a pass."""
         memory, expert = self._first_pass, self.experts[index]
         everyone = torch.ones_like(question.fresh)
@@ -146,19 +146,20 @@ class Panel:
         memory.remember(expert, question.ids[new].tolist(), question.x_t[new], said[new])
         return said, asked
 
-    def _pass(self, index: int, question: Question) -> CellLogProbs:
+    def _pass(self, index: int, question: Question) -> Spoken:
         """One pass of one expert over the rows, filled up to a fixed size."""
-        rows = len(question.item)
-        some = self._filled(rows, question.item.device)
-        self.padded_passes += len(some) - rows
-        said = self.experts[index].log_probs(
-            question.x_t[some], take(self._encoded[index], question.item[some])
-        )[:rows]
-        wanted = (*question.x_t.shape, self.size)
+        rows, x_t, item = len(question.item), question.x_t, question.item
+        if self.bucket is not None and self.bucket.filled(rows) > rows:
+            some = self._filled(rows, item.device)
+            self.padded_passes += len(some) - rows
+            x_t, item = x_t[some], item[some]
+        said = self.experts[index].log_probs(x_t, take(self._encoded[index], item))[:rows]
+        (rows, cells), speakers = question.x_t.shape, voices(self.experts[index])
+        wanted = (rows, cells, self.size) if speakers == 1 else (rows, speakers, cells, self.size)
         if said.shape != wanted:
             raise InvalidInput(
                 f"experts: expert {index} returned log-probabilities of shape {tuple(said.shape)}, "
-                f"expected {wanted} (batch, cell, value)"
+                f"expected {wanted} ({'batch, cell, value' if speakers == 1 else 'batch, voice, cell, value'})"
             )
         return said
 

@@ -11,11 +11,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition, State
-from factordiff.composition.confidence import log_doubt
 from factordiff.composition.vote import majority_vote
-from factordiff.experts.expert import Expert
+from factordiff.experts.expert import Expert, voices
+from factordiff.sampling.decision import Decide, Fused, decide
 from factordiff.sampling.draws import Draws
-from factordiff.sampling.emission import draw_tokens, log_drawn, log_prob_at
+from factordiff.sampling.emission import log_drawn
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.panel import Panel, Question
 from factordiff.sampling.particles import (
@@ -28,7 +28,7 @@ from factordiff.sampling.particles import (
 )
 from factordiff.sampling.population import ItemCells, Population
 from factordiff.sampling.request import Selection
-from factordiff.sampling.reveal import Belief, Moment, RevealRule
+from factordiff.sampling.reveal import Moment, RevealRule
 from factordiff.sampling.savings import Bucket, Savings
 from factordiff.sampling.trace import Event
 from factordiff.streams import Purpose
@@ -57,11 +57,13 @@ class Run:
         leaving: bool,
         savings: Savings,
         first_pass: FirstPass | None,
+        fuse: bool = False,
     ) -> None:
+        self._decide: Decide = Fused() if fuse else decide
         self.composition, self.rule, self.savings = composition, rule, savings
-        self.experts, self.mask = len(experts), experts[0].vocabulary.mask
+        self.experts, self.mask = sum(map(voices, experts)), experts[0].vocabulary.mask
         self.particles, self.seed, self.temperature = particles, seed, temperature
-        beta = composition.target(len(experts))
+        beta = composition.target(self.experts)
         self.beta = None if beta is None else beta.to(x_t.device)
         self.x_t, self.ids = x_t, ids
         self.start = (x_t == self.mask).sum(-1)
@@ -123,25 +125,28 @@ class Run:
 
     # The parts of a step.
 
-    def skip_idle(self, population: Population) -> tuple[Population, ItemCells]:
+    def skip_idle(self, population: Population) -> tuple[Population, Moment, ItemCells]:
         """Move every item's clock to its next step with something to reveal, at no cost."""
         moment = self.moment(population)
         if self.savings.idle:
             due = torch.where(moment.masked.any(-1), self.rule.due(moment), NEVER)
             step = due.view(len(population), -1).amin(-1)
             population = replace(population, step=torch.where(step < NEVER, step, population.step))
-            moment = self.moment(population)
-        return population, self.rule.candidates(moment).view_as(population.x_t)
+            moment = replace(moment, step=population.step.repeat_interleave(self.particles))
+        return population, moment, self.rule.candidates(moment).view_as(population.x_t)
 
-    def reveal(self, population: Population, candidates: ItemCells) -> tuple[Population, Event]:
+    def reveal(
+        self, population: Population, moment: Moment, candidates: ItemCells
+    ) -> tuple[Population, Event]:
         """Ask the experts about the rows that have candidates, compose, choose cells, fill them, weight."""
         may_open = candidates.flatten(0, 1)
         asked = may_open.any(-1) if self.savings.idle else torch.ones_like(may_open[:, 0])
         rows = asked.nonzero().squeeze(-1)
         item = rows // self.particles
         place = population.place[item]
-        here = self.moment(population).of(rows)
-        x_t = population.x_t.flatten(0, 1)[rows]
+        here, x_t = moment, population.x_t.flatten(0, 1)
+        if len(rows) < len(asked):
+            here, x_t, may_open = moment.of(rows), x_t[rows], may_open[rows]
 
         fresh = here.masked.sum(-1) == here.start
         log_probs, passes = self.panel.ask(Question(x_t, here.masked, item, here.draws.item, fresh))
@@ -149,12 +154,9 @@ class Run:
         self.nominal.index_add_(0, population.place, self._defined(candidates))
 
         state = State(x_t, here.masked, population.log_density.flatten(1)[:, rows], place)
-        composed = self.composition(log_probs, state)
-        doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
-        cells = self.rule.choose(Belief(composed.log_probs, doubt), may_open[rows], here)
-        tokens = draw_tokens(log_probs, composed, self.temperature, here.draws, here.step)
-
-        said = log_prob_at(log_probs, tokens)
+        composed, doubt, cells, tokens, said = self._decide(
+            self.composition, self.rule, self.temperature, log_probs, state, may_open, here
+        )
         log_said = torch.where(cells, said, 0.0).sum(-1)
         log_w = population.log_w.flatten()
         if self.beta is not None:

@@ -10,7 +10,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.experts.expert import Expert
+from factordiff.experts.expert import Expert, voices
+from factordiff.sampling.engine import Engine
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.request import (
     Selection,
@@ -49,6 +50,7 @@ def sample(
     bucket: Bucket | int | None = None,
     savings: Savings | None = None,
     first_pass: FirstPass | None = None,
+    fuse: bool | None = None,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
@@ -63,10 +65,14 @@ def sample(
 
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
-    not run because their outcome is known; `first_pass` carries the first of them from method to method.
+    not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
+    compiles composition and reveal into few kernels: it takes seconds at first, pays on a GPU, and may round sums
+    differently. Unless said otherwise, that is done where every expert is a compiled `Engine`, the composition
+    allows it and nothing is drawn.
     """
     vocabulary = common_vocabulary(experts)
-    beta = composition.target(len(experts))
+    speakers = sum(map(voices, experts))
+    beta = composition.target(speakers)
     rule = reveal or ByConfidence()
     check_tokens(x_t, vocabulary)
     check_particles(particles, temperature, selection, beta is not None)
@@ -79,7 +85,7 @@ def sample(
         check_condition(condition, len(x_t))
     if trace:
         check_trace(len(x_t), places)
-    row_bytes = 8 * COPIES * len(experts) * x_t.shape[1] * vocabulary.size
+    row_bytes = 8 * COPIES * speakers * x_t.shape[1] * vocabulary.size
     check_memory(places * particles, row_bytes, x_t.device)
 
     run = Run(
@@ -97,14 +103,15 @@ def sample(
         leaving=bucket is not None and not trace,
         savings=savings or Savings(),
         first_pass=first_pass,
+        fuse=_may_fuse(experts, composition, temperature) if fuse is None else fuse,
     )
     story = Trace(vocabulary.size, x_t.tolist()) if trace else None
     total = particles * int((x_t == vocabulary.mask).sum())
 
     population = run.begin()
     while len(population):
-        population, candidates = run.skip_idle(population)
-        revealed, event = run.reveal(population, candidates)
+        population, moment, candidates = run.skip_idle(population)
+        revealed, event = run.reveal(population, moment, candidates)
         population, event = run.resample(revealed, event)
         if story is not None:
             story.record(event, revealed.step, candidates.any(-1), revealed.x_t, revealed.log_w)
@@ -124,3 +131,9 @@ def sample(
         story,
         run.panel.padded_passes,
     )
+
+
+def _may_fuse(experts: Sequence[Expert], composition: Composition, temperature: float) -> bool:
+    """Whether to compile the step: the experts are compiled, and it is known to change nothing but rounding."""
+    compiled = all(isinstance(expert, Engine) and expert.compiled for expert in experts)
+    return compiled and composition.fusible and temperature == 0

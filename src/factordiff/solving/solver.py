@@ -21,7 +21,7 @@ from factordiff.solving.answer import Alone, Answer, TaskAnswers
 from factordiff.solving.team import ExpertLike, Team, compose
 
 MOST_DEMONSTRATIONS = 10
-DEFAULT_EXPERTS = ("trans-full", "trans-occ")
+DEFAULT_EXPERTS = ("trans-full", "conv-full")
 
 TaskLike = Task | Mapping[str, Any] | str | Path
 Given = Mapping[tuple[int, int], int]  # (row, column) of a cell, and its color
