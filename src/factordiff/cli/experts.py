@@ -13,6 +13,9 @@ from rich.table import Table
 
 from factordiff.cli.app import app
 
+LISTED = {"validation": 4_800, "test": 24_000}
+CAPTION = "exact accuracy; * of the first queries of the list: factordiff experts NAME shows the card"
+
 
 @app.command()
 def experts(
@@ -36,7 +39,7 @@ def experts(
     if not names:
         console.print(f"No experts come with this version; {SMALL}", highlight=False, soft_wrap=True)
         return
-    table = Table(box=SIMPLE, caption="exact accuracy; factordiff experts NAME shows a card")
+    table = Table(box=SIMPLE, caption=CAPTION)
     for heading in ("expert", "backbone", "objective"):
         table.add_column(heading, no_wrap=True)
     for heading in ("validation", "test", "own question"):
@@ -55,7 +58,9 @@ def _row(folder: Path) -> list[str]:
 
     def accuracy(split: str, question: str) -> str:
         found = None if figures is None else figures.find(split, question)
-        return "" if found is None else f"{100 * found.exact:.1f} %"
+        if found is None:
+            return ""
+        return f"{100 * found.exact:.1f} %" + ("*" if found.queries < LISTED[split] else "")
 
     cells = [config["backbone"], objective, accuracy("validation", "full"), accuracy("test", "full")]
     if objective != "full":

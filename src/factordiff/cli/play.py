@@ -16,7 +16,10 @@ LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 @app.command()
 def play(
     experts: Annotated[
-        str, typer.Option(help="Names or folders of experts, joined by commas; all shipped ones by default.")
+        str,
+        typer.Option(
+            help="Names or folders of experts, joined by commas; by default the shipped ones of the paper's tables."
+        ),
     ] = "",
     port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8000,
     host: Annotated[
@@ -41,7 +44,7 @@ def play(
         raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
-    from factordiff.experts.whereabouts import SMALL, shipped_experts
+    from factordiff.experts.whereabouts import SMALL, main_experts
     from factordiff.training.machines import choose_device
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
@@ -49,7 +52,7 @@ def play(
     from factordiff.web.roster import Roster
     from factordiff.web.server import build_server
 
-    names = [name.strip() for name in experts.split(",") if name.strip()] or shipped_experts()
+    names = [name.strip() for name in experts.split(",") if name.strip()] or main_experts()
     if not names:
         raise Unavailable(
             f"experts: none are shipped with this version; {SMALL}, then `factordiff play --experts runs/tiny`"
