@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff.composition.factors import blocks
-from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
 from factordiff.errors import InvalidInput
-from factordiff.sampling import decision, sampler
-from factordiff.sampling.engine import Engine
+from factordiff.sampling import decision
 from factordiff.sampling.sampler import sample
 from tests.sampling.test_engine import condition, networks
 
@@ -50,17 +47,3 @@ def test_what_cannot_be_compiled_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatc
     assert made[0].failure == "RuntimeError: no compiler here"
     with pytest.raises(InvalidInput, match="temperatures"):  # a mistake of the caller is not the compiler's
         sample(experts, Routing(temperatures=(1.0,)), x_t, told, fuse=True)
-
-
-def test_steps_are_compiled_where_the_experts_are() -> None:
-    plain = networks()
-    for network in plain:
-        network.compile_parts = lambda: None
-    compiled = [Engine(network, compile=True) for network in plain]
-    may = sampler._may_fuse
-    assert may(compiled, Routing(), 0.0)
-    assert not may([compiled[0], plain[1]], Routing(), 0.0)
-    assert not may([Engine(network, compile=False) for network in plain], Routing(), 0.0)
-    assert not may(compiled, Routing(), 1.0)  # drawn numbers stay as they are
-    assert not may(compiled, Mixture(), 0.0)  # nobody said that it can be compiled
-    assert not may(compiled, Routing(blocks(3, 3, 2, 2)), 0.0)

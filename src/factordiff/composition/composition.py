@@ -54,10 +54,6 @@ class Composed:
 class Composition(ABC):
     """A way of combining experts. Subclass it, implement `__call__`, and pass it to the sampler."""
 
-    fusible: bool = (
-        False  # True where `__call__` is operations on tensors alone, without a look at their values
-    )
-
     @abstractmethod
     def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
         """Combine the experts' distributions at the given state."""
@@ -69,8 +65,6 @@ class Composition(ABC):
 
 class Single(Composition):
     """One expert alone: the composition that does nothing."""
-
-    fusible = True
 
     def __init__(self, expert: int = 0) -> None:
         if expert < 0:

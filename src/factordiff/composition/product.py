@@ -63,8 +63,6 @@ class GeometricMean(Composition):
     Paper: Eq. (3), Table 2.
     """
 
-    fusible = True
-
     def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
         """The normalised geometric mean at each cell and its log mass."""
         experts = len(log_probs)

@@ -67,7 +67,6 @@ class Routing(Composition):
         self.temperatures = checked("temperatures", temperatures, positive=True)
         self.aggregate = aggregate
         self.order = order
-        self.fusible = partition is None
 
     def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
         """The routed distribution of each cell and the routing map."""

@@ -63,6 +63,7 @@ def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None
         bench.queries.condition(),
         reveal=rule or bench.rule,
         bucket=bench.bucket,
+        fuse=bench.device.type == "cuda",
     )
 
 

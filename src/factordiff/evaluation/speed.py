@@ -148,16 +148,15 @@ def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
         told = zip(engines, encoded, strict=True)
         return [engine.log_probs(x_t, one) for engine, one in told]
 
-    steps = 20
+    steps, fuse = 20, part.device.type == "cuda"
+    rule = ByConfidence(steps)
     said: list[Expert] = [
         _Remembered(engine, log_probs) for engine, log_probs in zip(engines, forward(), strict=True)
     ]
     alone = _median(part, lambda: timed(part.device, forward)[1])
     loop = _median(
         part,
-        lambda: (
-            timed(part.device, lambda: sample(said, Routing(), x_t, reveal=ByConfidence(steps)))[1] / steps
-        ),
+        lambda: timed(part.device, lambda: sample(said, Routing(), x_t, reveal=rule, fuse=fuse))[1] / steps,
     )
     details = {
         "forward_ms": 1e3 * alone,

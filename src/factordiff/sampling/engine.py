@@ -52,11 +52,6 @@ class Engine:
         return self.network.vocabulary
 
     @property
-    def compiled(self) -> bool:
-        """Whether its passes are compiled."""
-        return self._compiled
-
-    @property
     def how(self) -> str:
         """How passes are run: for people to read."""
         ways = (["compiled"] if self._compiled else []) + (["graphs"] if self._graphs is not None else [])

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition
 from factordiff.experts.expert import Expert, voices
-from factordiff.sampling.engine import Engine
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.request import (
     Selection,
@@ -50,7 +49,7 @@ def sample(
     bucket: Bucket | int | None = None,
     savings: Savings | None = None,
     first_pass: FirstPass | None = None,
-    fuse: bool | None = None,
+    fuse: bool = False,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
@@ -66,9 +65,8 @@ def sample(
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
     not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
-    compiles composition and reveal into few kernels: it takes seconds at first, pays on a GPU, and may round sums
-    differently. Unless said otherwise, that is done where every expert is a compiled `Engine`, the composition
-    allows it and nothing is drawn.
+    compiles composition and reveal into few kernels, anew for every composition and rule: that takes seconds, pays in
+    long runs on a GPU, and may round sums differently.
     """
     vocabulary = common_vocabulary(experts)
     speakers = sum(map(voices, experts))
@@ -103,7 +101,7 @@ def sample(
         leaving=bucket is not None and not trace,
         savings=savings or Savings(),
         first_pass=first_pass,
-        fuse=_may_fuse(experts, composition, temperature) if fuse is None else fuse,
+        fuse=fuse,
     )
     story = Trace(vocabulary.size, x_t.tolist()) if trace else None
     total = particles * int((x_t == vocabulary.mask).sum())
@@ -131,9 +129,3 @@ def sample(
         story,
         run.panel.padded_passes,
     )
-
-
-def _may_fuse(experts: Sequence[Expert], composition: Composition, temperature: float) -> bool:
-    """Whether to compile the step: the experts are compiled, and it is known to change nothing but rounding."""
-    compiled = all(isinstance(expert, Engine) and expert.compiled for expert in experts)
-    return compiled and composition.fusible and temperature == 0
