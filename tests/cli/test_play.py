@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from factordiff.cli.play import experts_to_meet
+from factordiff.experts import whereabouts
 from factordiff.experts.store import save_expert
 from tests.cli.test_app import ENVIRONMENT, ROOT, run
 from tests.experts.networks import small
+from tests.solving_experts import tiny_experts
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +73,15 @@ def test_a_taken_port_is_a_sentence(expert: Path) -> None:
         result = run("-m", "factordiff", "play", "--experts", str(expert), "--port", port)
     assert result.returncode == 1
     assert f"cannot listen on 127.0.0.1 port {port}" in result.stderr
+
+
+def test_the_headline_pair_comes_first_and_variants_do_not_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path)
+    assert experts_to_meet() == []
+    tiny_experts(tmp_path, ("mine",))
+    assert experts_to_meet() == ["mine"]
+    for pair in (("conv-full", "conv-full-early"), ("trans-occ", "trans-full")):
+        tiny_experts(tmp_path, pair)
+    assert experts_to_meet() == ["trans-full", "conv-full", "trans-occ"]

@@ -98,15 +98,3 @@ def test_an_evaluation_takes_a_runs_folder(desk: Path) -> None:
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.output
     assert list(read_records(desk / "one.jsonl.gz").header["weights"]) == ["mine"]
-
-
-def test_the_headline_pair_comes_first_and_variants_do_not_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path)
-    assert whereabouts.main_experts() == []
-    tiny_experts(tmp_path, ("mine",))
-    assert whereabouts.main_experts() == ["mine"]
-    for pair in (("conv-full", "conv-full-early"), ("trans-occ", "trans-full")):
-        tiny_experts(tmp_path, pair)
-    assert whereabouts.main_experts() == ["trans-full", "conv-full", "trans-occ"]

@@ -10,6 +10,7 @@ from rich.console import Console
 from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, MissingDependency, Unavailable
 
+MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 
 
@@ -44,7 +45,7 @@ def play(
         raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
-    from factordiff.experts.whereabouts import SMALL, main_experts
+    from factordiff.experts.whereabouts import SMALL
     from factordiff.training.machines import choose_device
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
@@ -52,7 +53,7 @@ def play(
     from factordiff.web.roster import Roster
     from factordiff.web.server import build_server
 
-    names = [name.strip() for name in experts.split(",") if name.strip()] or main_experts()
+    names = [name.strip() for name in experts.split(",") if name.strip()] or experts_to_meet()
     if not names:
         raise Unavailable(
             f"experts: none are shipped with this version; {SMALL}, then `factordiff play --experts runs/tiny`"
@@ -79,3 +80,11 @@ def play(
         server, log_level="error", timeout_graceful_shutdown=2, server_header=False, ws="none", lifespan="on"
     )
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def experts_to_meet() -> list[str]:
+    """The shipped experts of the paper's tables, the headline pair first; if none of them is there, all shipped ones."""
+    from factordiff.experts.whereabouts import shipped_experts
+
+    shipped = shipped_experts()
+    return [name for name in MAIN if name in shipped] or shipped

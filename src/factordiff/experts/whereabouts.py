@@ -11,7 +11,6 @@ from factordiff.errors import Unavailable
 CONFIG = "config.json"  # the file that makes a folder an expert's
 WEIGHTS = "weights"  # where a training run keeps its expert
 SHIPPED = Path(__file__).parent.parent / "weights"
-MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
 SMALL = "`factordiff train tiny --out runs/tiny` trains a small one in five minutes"
 
 
@@ -26,12 +25,6 @@ class Found:
 def shipped_experts() -> list[str]:
     """The names of the experts that come with the package."""
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
-
-
-def main_experts() -> list[str]:
-    """The shipped experts to meet first, the headline pair before the specialists; no variants for experiments."""
-    shipped = shipped_experts()
-    return [name for name in MAIN if name in shipped] or shipped
 
 
 def find_expert(expert: str | Path) -> Found:
