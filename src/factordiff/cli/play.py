@@ -83,7 +83,7 @@ def play(
 
 
 def experts_to_meet() -> list[str]:
-    """The shipped experts of the paper's tables, the headline pair first; if none of them is there, all shipped ones."""
+    """The shipped experts of the paper's tables, the headline pair first; all shipped ones if none of them is there."""
     from factordiff.experts.whereabouts import shipped_experts
 
     shipped = shipped_experts()
