@@ -13,7 +13,6 @@ from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavaila
 from factordiff.evaluation.records import read_records
 from factordiff.experiments.pairs import EARLY, FULL_FULL
 from factordiff.experts.store import build, save_expert
-from factordiff.experts.whereabouts import shipped_experts
 
 TINY = {"width": 8, "context": 8, "latents": 2, "heads": 2, "blocks": 1, "encoder": 8, "cycles": (1, 1)}
 
@@ -91,9 +90,6 @@ def test_one_expert_is_enough_for_its_own_row(tiny, tmp_path):
     assert re.search(r"Trans-IR, full +│ [\d,]+ +│ 99.5", shown)
 
 
-@pytest.mark.skipif(
-    not set(FULL_FULL.experts) <= set(shipped_experts()), reason="conv-full is not shipped yet"
-)
 def test_two_queries_with_the_shipped_experts(tmp_path):
     small = ("--limit", "2", "--steps", "8", "--particles", "2", "--device", "cpu", "--out", str(tmp_path))
     shown = reproduce(

@@ -22,8 +22,8 @@ from factordiff.vocabulary import Vocabulary
 class Chorus:
     """Several frozen networks that are asked together and answer one by one, in the order given.
 
-    To the sampler it is one expert with several voices. It saves no arithmetic: it pays where a pass is too small to
-    fill the machine, as for one query on a GPU.
+    To the sampler it is one expert with several voices. It saves no arithmetic, so it can pay only where a pass is too
+    small to fill the machine.
     """
 
     def __init__(self, networks: Sequence[Network]) -> None:

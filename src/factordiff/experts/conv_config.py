@@ -20,8 +20,8 @@ class ConvIRConfig(NetworkConfig):
     """Conv-IR: 128 channels, two residual blocks, GroupNorm(8), context dimension 256.
 
     With the paper's conditioning it is the appendix's convnet. With latents, cells also attend to each other before
-    each block, and the embedding, the second convolution of a block and the readout see one cell: where they saw nine,
-    the network learned what neighbours tell, and the rule much later.
+    each block, and the embedding, the second convolution of a block and the readout see one cell. Where they saw nine,
+    what neighbours tell seemed to be learned in place of the rule (docs/log.md).
     """
 
     width: int = 128

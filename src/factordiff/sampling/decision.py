@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -27,9 +27,6 @@ class Decision(NamedTuple):
     said: Float[Tensor, "expert batch cell"]  # log-probability of each value, by each expert
 
 
-Decide = Callable[[Composition, RevealRule, float, ExpertLogProbs, State, Cells, Moment], Decision]
-
-
 def decide(
     composition: Composition,
     rule: RevealRule,
@@ -51,21 +48,11 @@ class Fused:
     """`decide`, compiled at its first call; where that fails it goes on as it is, and `failure` says why."""
 
     def __init__(self) -> None:
-        self._decide: Decide = torch.compile(decide, dynamic=True)
+        self._decide: Callable[..., Decision] = torch.compile(decide, dynamic=True)
         self.failure: str | None = None
 
-    def __call__(
-        self,
-        composition: Composition,
-        rule: RevealRule,
-        temperature: float,
-        log_probs: ExpertLogProbs,
-        state: State,
-        may_open: Cells,
-        here: Moment,
-    ) -> Decision:
-        """The same decision."""
-        given = composition, rule, temperature, log_probs, state, may_open, here
+    def __call__(self, *given: Any) -> Decision:
+        """The same decision, from what `decide` takes."""
         try:
             return self._decide(*given)
         except Exception as error:

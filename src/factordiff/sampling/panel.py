@@ -148,13 +148,13 @@ class Panel:
 
     def _pass(self, index: int, question: Question) -> Spoken:
         """One pass of one expert over the rows, filled up to a fixed size."""
-        rows, x_t, item = len(question.item), question.x_t, question.item
+        x_t, item = question.x_t, question.item
+        (rows, cells), speakers = x_t.shape, voices(self.experts[index])
         if self.bucket is not None and self.bucket.filled(rows) > rows:
             some = self._filled(rows, item.device)
             self.padded_passes += len(some) - rows
             x_t, item = x_t[some], item[some]
         said = self.experts[index].log_probs(x_t, take(self._encoded[index], item))[:rows]
-        (rows, cells), speakers = question.x_t.shape, voices(self.experts[index])
         wanted = (rows, cells, self.size) if speakers == 1 else (rows, speakers, cells, self.size)
         if said.shape != wanted:
             raise InvalidInput(

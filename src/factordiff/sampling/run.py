@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composition, State
 from factordiff.composition.vote import majority_vote
 from factordiff.experts.expert import Expert, voices
-from factordiff.sampling.decision import Decide, Fused, decide
+from factordiff.sampling.decision import Fused, decide
 from factordiff.sampling.draws import Draws
 from factordiff.sampling.emission import log_drawn
 from factordiff.sampling.first_pass import FirstPass
@@ -59,7 +59,7 @@ class Run:
         first_pass: FirstPass | None,
         fuse: bool = False,
     ) -> None:
-        self._decide: Decide = Fused() if fuse else decide
+        self._decide = Fused() if fuse else decide
         self.composition, self.rule, self.savings = composition, rule, savings
         self.experts, self.mask = sum(map(voices, experts)), experts[0].vocabulary.mask
         self.particles, self.seed, self.temperature = particles, seed, temperature
