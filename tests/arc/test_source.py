@@ -56,3 +56,41 @@ def test_an_unknown_task_is_refused() -> None:
         InvalidInput, match="tasks: the data set has no ffffffff; expected ids such as 0520fde7"
     ):
         ArcSource(Dataset.load(), Settings(tasks=("c8f0f002", "ffffffff")))
+
+
+def test_emphasis_draws_a_task_more_often_and_leaves_validation_alone() -> None:
+    dataset = Dataset.load()
+    plain = Settings(tasks=TASKS, identity_share=1.0)
+    stressed = Settings(tasks=TASKS, emphasis={TASKS[1]: 4}, identity_share=1.0)
+    of = {
+        row.numpy().tobytes(): task
+        for task in TASKS
+        for row in dataset.canvases.view(-1, 1000, 2, 100)[dataset.tasks.index(task), :, 0]
+    }
+    shares = []
+    for settings in (plain, stressed):
+        source = ArcSource(dataset, settings)
+        condition, _ = source.draw(5, torch.tensor(3), torch.arange(1200))
+        tasks = [of[row.to(torch.uint8).numpy().tobytes()] for row in condition.query]
+        shares.append([tasks.count(task) / len(tasks) for task in TASKS])
+    # Three standard deviations of 1,200 draws are 0.041 at most.
+    assert shares[0] == pytest.approx([1 / 3, 1 / 3, 1 / 3], abs=0.042)
+    assert shares[1] == pytest.approx([1 / 6, 4 / 6, 1 / 6], abs=0.042)
+    expected, found = (ArcSource(dataset, settings).validation(20)[1] for settings in (plain, stressed))
+    assert torch.equal(found, expected)
+
+
+def test_emphasis_on_all_tasks() -> None:
+    dataset = Dataset.load()
+    source = ArcSource(dataset, Settings(emphasis={"67a3c6ac": 10_000}, identity_share=1.0))
+    condition, _ = source.draw(5, torch.tensor(3), torch.arange(100))
+    inputs = {
+        row.numpy().tobytes()
+        for row in dataset.canvases.view(-1, 1000, 2, 100)[dataset.tasks.index("67a3c6ac"), :760, 0]
+    }
+    assert sum(row.to(torch.uint8).numpy().tobytes() in inputs for row in condition.query) >= 90
+
+
+def test_emphasis_on_a_task_that_is_not_drawn_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="emphasis: ffffffff is not among the 3 tasks of this run"):
+        ArcSource(Dataset.load(), Settings(tasks=TASKS, emphasis={"ffffffff": 2}))

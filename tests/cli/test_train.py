@@ -19,6 +19,7 @@ from factordiff.cli.app import app
 from factordiff.cli.train import _settings
 from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.experts.store import load_expert, read_config
+from factordiff.training.account import command
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
 from factordiff.training.settings import preset
@@ -174,6 +175,18 @@ def test_non_finite_steps_have_an_exit_code_of_their_own(
     assert found is not None
     assert int(found[0].tensors["updates"]) == 2
     assert torch.equal(load_expert(out / "weights").vector, found[0].tensors["ema"])
+
+
+def test_emphasis_from_the_command(tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    given = ["--tasks", "c8f0f002,0d3d703e", "--emphasis", "0d3d703e=3", "--out", out]
+    assert run("tiny", *SMALL, *given, "--max-steps", "1").exit_code == 0
+    config = read_config(f"{out}/weights")
+    assert config["about"]["settings"]["emphasis"] == {"0d3d703e": 3}
+    assert "--emphasis 0d3d703e=3" in command(config)
+    for wrong in ("0d3d703e", "0d3d703e=two", "=", "0d3d703e=1=2"):
+        with pytest.raises(InvalidInput, match="--emphasis: expected ID=TIMES"):
+            raise run("tiny", "--emphasis", wrong, "--out", str(tmp_path / "other")).exception
 
 
 @pytest.mark.slow

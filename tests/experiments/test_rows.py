@@ -170,10 +170,41 @@ def read_part(whole):
     return [record for record in whole if record.query // 2 % 2 == 0]
 
 
-def test_compiled_experts_are_for_passes_of_one_shape():
+def test_compiled_experts_answer_lists():
     plain, compiled = Lookup("full", (), {}), Lookup("full", (), {})
     known = Known(plain, "full", "hash", 1, compiled)
-    assert known.for_row(FULL_FULL.row("routing")) is compiled
-    for method_ in ("fkc", "rne", "vote"):
-        assert known.for_row(FULL_FULL.row(method_)) is plain
-    assert replace(known, compiled=None).for_row(FULL_FULL.row("routing")) is plain
+    assert known.for_rows is compiled
+    assert replace(known, compiled=None).for_rows is plain
+
+
+@pytest.mark.parametrize("row", [FKC, Row(FULL_FULL.experts, "rne"), Row(FULL_FULL.experts, "vote")])
+def test_passes_of_few_sizes_give_the_same_records(row, sets, tmp_path):
+    """What compiled experts are given: particles that agree are asked once, and the pass is filled up again."""
+    asked = {}
+    for compiled in (False, True):
+        settings = replace(SMALL, compiled=compiled)
+        bench = lookup_bench(sets, tmp_path / str(compiled), settings=settings)
+        sizes = asked[compiled] = set()
+        bench.experts = listening(bench.experts, sizes)
+        bench.run([row])
+    one, other = (read_records(row.file(tmp_path / str(compiled))).records for compiled in (False, True))
+    assert one == other
+    each = SMALL.rows_of_a_query(row)
+    assert asked[True] <= {2 * rows for rows in range(1, each + 1)}
+    assert settings.bucket(row, 2).rows == 2 * each
+    assert SMALL.bucket(row, 2) is None
+    assert settings.bucket(FULL_FULL.row("routing"), 2) is None
+
+
+def listening(experts, sizes):
+    """The same experts, with a note of how many rows each pass has."""
+
+    class Heard:
+        def __init__(self, expert):
+            self.vocabulary, self.encode, self.expert = expert.vocabulary, expert.encode, expert
+
+        def log_probs(self, x_t, encoded):
+            sizes.add(len(x_t))
+            return self.expert.log_probs(x_t, encoded)
+
+    return lambda name: replace(experts(name), expert=Heard(experts(name).expert))

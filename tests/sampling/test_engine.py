@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,27 +59,48 @@ def test_buckets_change_the_answers_of_networks_at_most_by_rounding() -> None:
     assert bucketed.executed_over_needed >= 1.0
 
 
-def test_what_cannot_be_compiled_is_run_eagerly_and_says_so() -> None:
-    (network, _), told, x_t = networks(), condition(2), torch.full((2, 9), 10)
+def engine_with(network: Any, part: str, spoil: Callable[..., Any]) -> Engine:
+    """An engine whose compiler spoils one part."""
+
+    class Spoiled(type(network)):  # type: ignore[misc]
+        def compile_parts(self, **options: Any) -> None:
+            self.parts = self.parts._replace(**{part: spoil(getattr(self.parts, part))})
+
+    network.__class__ = Spoiled
+    return Engine(network, compile=True)
+
+
+@pytest.mark.parametrize("part", ["read", "encode_with", "embed", "apply_once", "readout"])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_part_that_cannot_be_compiled_is_run_as_it_is_and_the_engine_says_so(part: str, kind: int) -> None:
+    network, told, x_t = networks()[kind], condition(2), torch.full((2, 9), 10)
     expected = network.log_probs(x_t, network.encode(told))
 
-    def refuse(*given: Any) -> Any:
-        raise RuntimeError("no compiler here")
+    def refuse(plain: Any) -> Any:
+        def act(*given: Any) -> Any:
+            raise RuntimeError("no compiler here")
 
-    network.compile_parts = lambda: None
-    for broken in ("read", "embed"):
-        engine = Engine(network, compile=True)
-        engine.network.parts = network.parts._replace(**{broken: refuse})
-        assert engine.how == "compiled"
-        assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
-        assert engine.how == "eager"
-        assert engine.failure == "RuntimeError: no compiler here"
+        return act
+
+    engine = engine_with(network, part, refuse)
+    assert engine.how == "compiled"
+    assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
+    assert engine.failure == f"{part}: RuntimeError: no compiler here"
+    assert engine.how == "compiled"  # the other parts are
+
+
+@pytest.mark.parametrize("part", ["read", "apply_once", "readout"])
+def test_garbage_from_a_compiled_part_never_reaches_the_loop(part: str) -> None:
+    network, told, x_t = networks()[0], condition(2), torch.full((2, 9), 10)
+    expected = network.log_probs(x_t, network.encode(told))
+    engine = engine_with(network, part, lambda plain: lambda *given: plain(*given) * float("nan"))
+    assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
+    assert engine.failure is not None
+    assert engine.failure.startswith(f"{part}: the faster result is not finite")
 
 
 def test_bad_arguments_are_not_taken_for_a_broken_compiler() -> None:
-    (network, _) = networks()
-    network.compile_parts = lambda: None
-    engine = Engine(network, compile=True)
+    engine = engine_with(networks()[0], "read", lambda plain: plain)
     with pytest.raises(InvalidInput, match="condition: expected 9 cells"):
         engine.encode(
             Condition(
@@ -88,7 +110,7 @@ def test_bad_arguments_are_not_taken_for_a_broken_compiler() -> None:
                 torch.ones(1, 1, dtype=torch.bool),
             )
         )
-    assert engine.how == "compiled"
+    assert engine.failure is None
 
 
 def test_graphs_need_a_gpu() -> None:
@@ -107,16 +129,17 @@ def test_tensors_are_taken_out_and_put_back() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_graphs_replay_the_same_numbers() -> None:
-    (network, _) = networks()
-    network = network.to("cuda").freeze()
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_graphs_replay_the_same_numbers(compiled: bool, kind: int) -> None:
+    network = networks()[kind].to("cuda").freeze()
     told, x_t = condition(8).to("cuda"), torch.full((8, 9), 10, device="cuda")
-    engine = Engine(network, compile=False)
-    assert engine.how == "graphs"
+    engine = Engine(network, compile=compiled)
+    assert engine.how == ("compiled + graphs" if compiled else "graphs")
     for rows in (8, 4, 8):
         part = told[slice(rows)]
         expected = network.log_probs(x_t[:rows], network.encode(part))
-        assert torch.allclose(engine.log_probs(x_t[:rows], engine.encode(part)), expected, atol=1e-5)
+        assert torch.allclose(engine.log_probs(x_t[:rows], engine.encode(part)), expected, atol=1e-4)
     drawn = sample([engine], Routing(), x_t, told, bucket=Bucket(8, (4, 8)))
     assert engine.failure is None
     assert int(drawn.x_0.max()) < 10

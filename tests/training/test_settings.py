@@ -58,6 +58,7 @@ def test_symmetry_weights() -> None:
         ("patience", -1),
         ("tasks", ()),
         ("tasks", ("67a3c6ac", "67a3c6ac")),
+        ("emphasis", {"67a3c6ac": 0}),
     ],
 )
 def test_impossible_settings_are_refused(field: str, value: object) -> None:

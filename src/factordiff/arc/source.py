@@ -22,6 +22,10 @@ class ArcSource:
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
         self._alike = dataset.exchangeable() if settings.rename > 0.0 else None
         self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
+        self._drawn = self._tasks
+        if settings.emphasis:
+            listed = settings.tasks or tuple(dataset.tasks)
+            self._drawn = _indices(dataset, _repeated(listed, settings.emphasis))
         self._validation: dict[int, tuple[Condition, Tokens]] = {}
 
     def draw(self, seed: int, step: Int[Tensor, ""], items: Int[Tensor, " item"]) -> tuple[Condition, Tokens]:
@@ -33,7 +37,7 @@ class ArcSource:
             items,
             settings.frames,
             self._symmetries,
-            self._tasks,
+            self._drawn,
             settings.min_frames,
             self._alike,
             settings.rename,
@@ -49,6 +53,14 @@ class ArcSource:
             rows = rows[:items]
             self._validation[items] = queries.condition(rows), queries.x_0[rows]
         return self._validation[items]
+
+
+def _repeated(tasks: tuple[str, ...], emphasis: dict[str, int]) -> tuple[str, ...]:
+    """The tasks, each as often as it is to be drawn beside the others."""
+    unknown = [task for task in emphasis if task not in tasks]
+    if unknown:
+        raise InvalidInput(f"emphasis: {', '.join(unknown)} is not among the {len(tasks)} tasks of this run")
+    return tuple(task for task in tasks for _ in range(emphasis.get(task, 1)))
 
 
 def _indices(dataset: Dataset, tasks: tuple[str, ...]) -> Int[Tensor, " task"]:

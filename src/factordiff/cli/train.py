@@ -38,6 +38,9 @@ def train(
     tasks: Annotated[
         str | None, typer.Option(help="Task ids such as 67a3c6ac,68b16354; all: every task.")
     ] = None,
+    emphasis: Annotated[
+        str | None, typer.Option(help="How often tasks are drawn beside the others: 67a3c6ac=4,68b16354=2.")
+    ] = None,
     init_from: Annotated[
         Path | None, typer.Option(help="Start from the weights of this expert's folder.")
     ] = None,
@@ -111,6 +114,8 @@ def train(
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     if tasks is not None:
         given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
+    if emphasis is not None:
+        given["emphasis"] = _emphasis(emphasis)
     network: dict[str, Any] = {
         "conditioning": conditioning,
         "pair_patch": pair_patch,
@@ -167,6 +172,15 @@ def _cycles(text: str) -> list[int]:
     except ValueError as error:
         raise InvalidInput(f"--refinement: expected H,L such as 2,2, got {text!r}") from error
     return [outer, inner]
+
+
+def _emphasis(text: str) -> dict[str, int]:
+    try:
+        return {task: int(times) for task, times in (part.split("=") for part in text.split(","))}
+    except ValueError as error:
+        raise InvalidInput(
+            f"--emphasis: expected ID=TIMES,ID=TIMES such as 67a3c6ac=4, got {text!r}"
+        ) from error
 
 
 def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> Settings:

@@ -26,6 +26,7 @@ from factordiff.sampling.particles import draw_one
 from factordiff.sampling.request import Selection
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples, sample
+from factordiff.sampling.savings import Bucket
 from factordiff.streams import Purpose, hash_words
 
 
@@ -98,6 +99,7 @@ def answer(
     reveal: RevealRule | None = None,
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
+    bucket: Bucket | None = None,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
@@ -115,6 +117,7 @@ def answer(
             selection=how.selection,
             seed=run_seed,
             items=items,
+            bucket=bucket,
             trace=trace,
             on_step=on_step,
         )

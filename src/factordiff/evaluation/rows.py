@@ -24,6 +24,7 @@ from factordiff.evaluation.methods import Method, Options, method
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.savings import Bucket
 from factordiff.training.machines import Machines
 
 FACTORS = ("pixel", "row", "block", "component", "whole")
@@ -78,13 +79,26 @@ class Settings:
 
     def batch(self, row: Row) -> int:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
-        return max(1, self.batch_size // 2) if row.method in ("vote", *PARTICLE_METHODS) else self.batch_size
+        return max(1, self.batch_size // 2) if self.rows_of_a_query(row) > 1 else self.batch_size
+
+    def bucket(self, row: Row, queries: int) -> Bucket | None:
+        """The sizes that passes are filled up to where they vary, since recorded passes want few; None: as they are.
+
+        Particles that agree are asked once, so the rows of a pass vary; those of the other methods do not.
+        """
+        each = self.rows_of_a_query(row)
+        if not self.compiled or each == 1:
+            return None
+        return Bucket(each * queries, tuple(range(queries, each * queries + 1, queries)))
 
     def passes(self, row: Row, cells: int = SIDE * SIDE) -> int:
         """Nominal row-passes that one query costs."""
         experts = len(row.experts)
-        per_step = {"vote": self.runs, **dict.fromkeys(PARTICLE_METHODS, self.particles)}.get(row.method, 1)
-        return experts * per_step * min(self.steps, cells)
+        return experts * self.rows_of_a_query(row) * min(self.steps, cells)
+
+    def rows_of_a_query(self, row: Row) -> int:
+        """How many states of one query are decoded side by side."""
+        return {"vote": self.runs, **dict.fromkeys(PARTICLE_METHODS, self.particles)}.get(row.method, 1)
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,7 @@ def run_row(
             reveal=reveal,
             seed=settings.seed,
             grids=row.split in ("official", "unseen"),
+            bucket=settings.bucket(row, len(missing)),
         )
         if not mine.exists():
             open_records(mine, about)

@@ -14,7 +14,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.findings import finding_path, has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import PARTICLE_METHODS, Place, Row, Settings, header, run_row
+from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
@@ -31,10 +31,10 @@ class Known:
     parameters: int
     compiled: Expert | None = None  # the same expert, run as a recorded graph for each batch size
 
-    def for_row(self, row: Row) -> Expert:
-        """The compiled one where every pass has the same shape; particles that agree share passes, so theirs vary."""
-        varying = row.method in ("vote", *PARTICLE_METHODS)
-        return self.expert if varying or self.compiled is None else self.compiled
+    @property
+    def for_rows(self) -> Expert:
+        """The one that answers long lists."""
+        return self.expert if self.compiled is None else self.compiled
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Workbench:
             self.watch.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
                 row,
-                [one.for_row(row) for one in known],
+                [one.for_rows for one in known],
                 [one.objective for one in known],
                 queries,
                 about,

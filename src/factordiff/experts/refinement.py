@@ -68,7 +68,7 @@ class Network(nn.Module, ABC):
         self.fused = False  # whether attention runs in a kernel of our own, which needs a GPU
         self.vector = nn.Parameter(layout.initial(seed))
         self._frozen: Weights | None = None
-        self.parts = Parts(self.read, self.encode_with, self.embed, self.apply_once, self.readout)
+        self.parts = self.own_parts()
 
     def __repr__(self) -> str:
         height, width = self.config.layout
@@ -201,14 +201,18 @@ class Network(nn.Module, ABC):
         """The stored weights by name, detached: what `save_expert` writes."""
         return self.layout.unpack(self.vector.detach())
 
-    def compile_parts(self, **options: Any) -> None:
-        """Compile the parts, each once; f is reused for all its applications."""
+    def own_parts(self) -> Parts:
+        """The parts as they are written."""
+        return Parts(self.read, self.encode_with, self.embed, self.apply_once, self.readout)
+
+    def compile_parts(self, dynamic: bool | None = False, **options: Any) -> None:
+        """Compile the parts, each once; f is reused for all its applications. `dynamic`: as `torch.compile` has it."""
         import torch._inductor.config as inductor
 
         # Reductions over rows and columns at once gave gradients full of garbage on a GPU under torch 2.11.
         if hasattr(inductor.triton, "mix_order_reduction"):
             inductor.triton.mix_order_reduction = False
-        self.parts = Parts(*(torch.compile(part, dynamic=False, **options) for part in self.parts))
+        self.parts = Parts(*(torch.compile(part, dynamic=dynamic, **options) for part in self.parts))
 
     @property
     def frozen(self) -> bool:

@@ -1,15 +1,17 @@
-"""Networks at full speed: compiled parts, and one recorded graph for each batch size."""
+"""Networks at full speed: compiled parts, one recorded graph for each batch size, all held against the plain ones."""
 
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import Any
 
 import torch
 
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import rebuilt, tensors_of
-from factordiff.experts.refinement import Network
+from factordiff.experts.refinement import Network, Parts
+from factordiff.sampling.verified import Verified, disagreement
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -20,31 +22,39 @@ WARM_UP = 3  # passes before a graph is recorded: they compile, and choose kerne
 class Engine:
     """An expert around a frozen network: the same function, run in another way.
 
-    `compile` lets torch compile the network's parts, once for every batch size it sees. `graphs` records each
-    size's pass as a CUDA graph and replays it, so that no kernel waits for Python. Both are for batches of few fixed
-    sizes: give the loop a `Bucket` that has them. By default both are done on a CUDA device and neither elsewhere;
-    where compiling fails the passes are eager, and `failure` says why.
+    `compile` lets torch compile the network's parts: for the first batch size it sees, and once more for all others.
+    `graphs` records each size's pass as a CUDA graph and replays it, so that no kernel waits for Python: give the loop
+    a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel, and
+    neither elsewhere. At every new size the faster passes are compared with the plain ones; where one fails or differs
+    by more than rounding, the plain one is run from then on, and `failure` says why.
     """
 
     def __init__(self, network: Network, *, compile: bool | None = None, graphs: bool | None = None) -> None:
         self.network = copy.copy(network)  # shares its weights; the other's parts stay as they are
-        self._eager = network.parts
         cuda = network.vector.is_cuda
         if graphs and not cuda:
             raise Unavailable(
                 "graphs: expected a network on a CUDA device; move it there or leave graphs out"
             )
-        self._compiled = cuda if compile is None else compile
+        self._verified: list[Verified] = []
         self._graphs: dict[tuple[int, ...], _Graph] | None = (
             {} if graphs or (graphs is None and cuda) else None
         )
-        self.failure: str | None = None  # why it went back to eager passes, if it did
-        if self._compiled:
-            import torch._dynamo.config as dynamo  # takes a second that eager passes need not spend
+        self._graph_failure: str | None = None
+        if cuda if compile is None else compile:
+            self._compile(network.parts, kernel=cuda)
 
-            # Networks of one kind share their code, and every batch size is a version of it.
-            dynamo.recompile_limit = max(dynamo.recompile_limit, VERSIONS)
-            self.network.compile_parts()
+    def _compile(self, plain: Parts, kernel: bool) -> None:
+        import torch._dynamo.config as dynamo  # takes a second that eager passes need not spend
+
+        # Networks of one kind share their code, and each has versions of it.
+        dynamo.recompile_limit = max(dynamo.recompile_limit, VERSIONS)
+        self.network.fused = kernel
+        self.network.parts = self.network.own_parts()
+        self.network.compile_parts(dynamic=None)
+        names = zip(plain._fields, plain, self.network.parts, strict=True)
+        self._verified = [Verified(name, slow, fast, self.network.dtype) for name, slow, fast in names]
+        self.network.parts = Parts(*self._verified)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -52,43 +62,46 @@ class Engine:
         return self.network.vocabulary
 
     @property
+    def failure(self) -> str | None:
+        """What is run in the plain way, and why; None where all is well."""
+        reasons = [part.failure for part in self._verified] + [self._graph_failure]
+        return "; ".join(reason for reason in reasons if reason is not None) or None
+
+    @property
     def how(self) -> str:
         """How passes are run: for people to read."""
-        ways = (["compiled"] if self._compiled else []) + (["graphs"] if self._graphs is not None else [])
+        working = any(part.failure is None for part in self._verified)
+        ways = (["compiled"] if working else []) + (["graphs"] if self._graphs is not None else [])
         return " + ".join(ways) or "eager"
 
     def __repr__(self) -> str:
         return f"Engine({type(self.network).__name__}, {self.how})"
 
     def encode(self, condition: Any) -> Any:
-        """The network's own encoding; falls back to eager parts when they cannot be compiled here."""
-        try:
-            return self.network.encode(condition)
-        except Exception as error:
-            self._fall_back(error)
-            return self.network.encode(condition)
+        """The network's own encoding."""
+        return self.network.encode(condition)
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """The network's log-probabilities, in float32."""
-        try:
-            if self._graphs is None:
-                return self.network.log_probs(x_t, encoded)
-            if x_t.shape not in self._graphs:
-                self._graphs[x_t.shape] = _Graph(self.network, x_t, encoded)
-            return self._graphs[x_t.shape].replay(x_t, encoded)
-        except Exception as error:
-            self._fall_back(error)
+        if self._graphs is None:
             return self.network.log_probs(x_t, encoded)
-
-    def _fall_back(self, error: Exception) -> None:
-        """Go on without compiling and recording; what is wrong with the arguments is raised again."""
-        if isinstance(error, InvalidInput | torch.OutOfMemoryError) or not (
-            self._compiled or self._graphs is not None
-        ):
-            raise error
-        self.failure = f"{type(error).__name__}: {error}"
-        self._compiled, self._graphs = False, None
-        self.network.parts = self._eager
+        if x_t.shape in self._graphs:
+            return self._graphs[x_t.shape].replay(x_t, encoded)
+        expected = self.network.log_probs(x_t, encoded)
+        try:
+            graph = _Graph(self.network, x_t, encoded)
+            found = graph.replay(x_t, encoded)
+        except Exception as error:
+            if isinstance(error, InvalidInput | torch.OutOfMemoryError):
+                raise
+            self._graphs, self._graph_failure = None, f"graph: {type(error).__name__}: {error}"
+            return expected
+        self._graph_failure = disagreement("graph", found.exp(), expected.exp(), self.network.dtype)
+        if self._graph_failure is not None:
+            self._graphs = None
+            return expected
+        self._graphs[x_t.shape] = graph
+        return found
 
 
 class _Graph:
@@ -104,7 +117,7 @@ class _Graph:
                 network.log_probs(*inside)
         torch.cuda.current_stream().wait_stream(aside)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, pool=_pool(x_t.device)):
             self.output = network.log_probs(*inside)
 
     def replay(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
@@ -112,3 +125,9 @@ class _Graph:
             inside.copy_(outside)
         self.graph.replay()
         return self.output.clone()
+
+
+@cache
+def _pool(device: torch.device) -> Any:
+    """The memory that all graphs on a device work in: one runs at a time, and what it found is copied out at once."""
+    return torch.cuda.graph_pool_handle()

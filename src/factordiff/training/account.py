@@ -84,4 +84,6 @@ def _network_words(backbone: str, network: dict[str, Any], preset: dict[str, Any
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{key}={part}" for key, part in value.items())
     return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)

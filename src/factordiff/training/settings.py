@@ -21,9 +21,9 @@ class Settings:
     `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
     `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
     own orientation; the other seven symmetries share the rest. `rename` is how often an item has those of its values
-    renamed that its task uses alike. `agreement` weighs the loss that asks two
-    demonstrations of an item to say the same. `tasks` are the ids of the tasks that batches and validation are
-    taken from (None: all). `patience` counts validation checks without a
+    renamed that its task uses alike. `agreement` weighs the loss that asks two demonstrations of an item to say the
+    same. `tasks` are the ids of the tasks that batches and validation are taken from (None: all); those in `emphasis`
+    come so many times as often in batches. `patience` counts validation checks without a
     better loss (0: never stop early). `compile` and `graph` are how a step is computed, not what: `auto` compiles
     and records it on a GPU and does neither elsewhere.
     """
@@ -41,6 +41,7 @@ class Settings:
     rename: float = 0.0
     agreement: float = 0.0
     tasks: tuple[str, ...] | None = None
+    emphasis: dict[str, int] = field(default_factory=dict)
 
     max_steps: int = 20_000
     warmup: int = 500
@@ -96,6 +97,9 @@ class Settings:
                 )
         if self.tasks is not None and not 0 < len(set(self.tasks)) == len(self.tasks):
             raise InvalidInput(f"tasks: expected different task ids, at least one, got {self.tasks!r}")
+        for task, times in self.emphasis.items():
+            if times < 1:
+                raise InvalidInput(f"emphasis: expected whole numbers of at least 1, got {task}={times!r}")
         if self.min_frames > self.frames:
             raise InvalidInput(f"min_frames: expected at most frames={self.frames}, got {self.min_frames}")
         for name in ("identity_share", "rename", "momentum", "ema"):

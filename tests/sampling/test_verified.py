@@ -1,0 +1,86 @@
+"""A faster form is believed only where it agrees with the plain one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.sampling.verified import Verified, disagreement
+
+GIVEN = torch.linspace(-1, 1, 12).view(4, 3)
+
+
+class Counted:
+    """A function that knows how often it was called."""
+
+    def __init__(self, bend: Any = lambda x: x) -> None:
+        self.calls, self.bend = 0, bend
+
+    def __call__(self, weights: Tensor, x: Tensor) -> tuple[Tensor, None]:
+        self.calls += 1
+        return self.bend(weights * x), None
+
+
+def test_both_forms_run_once_for_each_shape_and_then_only_the_faster() -> None:
+    plain, fast = Counted(), Counted()
+    part = Verified("double", plain, fast, torch.float32)
+    two = torch.tensor(2.0)
+    for rows in (4, 4, 2, 4, 2):
+        said, nothing = part(two, GIVEN[:rows])
+        assert torch.equal(said, 2 * GIVEN[:rows])
+        assert nothing is None
+    assert (plain.calls, fast.calls) == (2, 5)
+    assert part.failure is None
+    assert repr(part) == "Verified(double, 2 shapes agree)"
+
+
+@pytest.mark.parametrize(
+    ("bend", "words"),
+    [
+        (lambda x: x * float("nan"), "is not finite"),
+        (lambda x: x / 0.0, "is not finite"),
+        (lambda x: x * 1e9, r"is 1e\+09 away"),
+        (lambda x: x * 1.001, "is 0.001 away"),
+        (lambda x: x.flip(0), "is 1.9 away from the plain one"),
+    ],
+)
+def test_garbage_is_never_passed_on(bend: Any, words: str) -> None:
+    plain, fast = Counted(), Counted(bend)
+    part = Verified("double", plain, fast, torch.float32)
+    for _ in range(3):
+        assert torch.equal(part(torch.tensor(2.0), GIVEN)[0], 2 * GIVEN)
+    assert (plain.calls, fast.calls) == (3, 1)
+    assert part.failure is not None
+    assert re.search(rf"double: the faster result {words}", part.failure)
+
+
+def test_garbage_at_one_shape_is_found_when_that_shape_comes() -> None:
+    part = Verified(
+        "double", Counted(), Counted(lambda x: x if len(x) > 2 else x * float("nan")), torch.float32
+    )
+    assert bool(part(torch.tensor(2.0), GIVEN)[0].isfinite().all())
+    assert part.failure is None
+    assert bool(part(torch.tensor(2.0), GIVEN[:2])[0].isfinite().all())
+    assert part.failure is not None
+
+
+def test_rounding_of_the_type_is_allowed() -> None:
+    coarse = GIVEN.bfloat16()
+    assert disagreement("x", coarse * 1.01, coarse, torch.bfloat16) is None
+    assert disagreement("x", GIVEN * 1.01, GIVEN, torch.float32) is not None
+    assert disagreement("x", coarse * 1.2, coarse, torch.bfloat16) is not None
+    assert disagreement("x", torch.zeros(3), torch.zeros(3), torch.float32) is None
+    assert disagreement("x", torch.ones(3), torch.zeros(3), torch.float32) is not None
+
+
+def test_what_is_wrong_with_the_arguments_is_raised() -> None:
+    def refuse(x: Tensor) -> Tensor:
+        raise InvalidInput("x: expected something else")
+
+    with pytest.raises(InvalidInput, match="x: expected something else"):
+        Verified("double", Counted(), Counted(refuse), torch.float32)(torch.tensor(2.0), GIVEN)
