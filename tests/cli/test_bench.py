@@ -51,6 +51,10 @@ def test_the_table_and_its_file(folders: str, tmp_path: Path) -> None:
         "fewer passes per grid",
     ]
     assert "margin" in text
+    assert [path.name for path in out.parent.iterdir()] == ["bench.json"]
+    begun = list(found["begun_at_seconds"].values())
+    assert begun == sorted(begun)
+    assert next(iter(found["begun_at_seconds"])) == "warming up"
     assert found["about"]["queries"] == 2
     assert found["about"]["weights"] == [weight_hash(folder) for folder in folders.split(",")]
     assert len(found["about"]["data"]) == 64

@@ -44,6 +44,22 @@ def test_what_cannot_be_compiled_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatc
     made: list[decision.Fused] = []
     monkeypatch.setattr("factordiff.sampling.run.Fused", lambda: made.append(decision.Fused()) or made[0])
     sample(experts, Routing(), x_t, told, fuse=True)
-    assert made[0].failure == "RuntimeError: no compiler here"
+    assert made[0].failure == "decision: RuntimeError: no compiler here"
     with pytest.raises(InvalidInput, match="temperatures"):  # a mistake of the caller is not the compiler's
         sample(experts, Routing(temperatures=(1.0,)), x_t, told, fuse=True)
+
+
+def test_garbage_from_the_compiler_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoiled(function: Any, **options: Any) -> Any:
+        return lambda *given: function(*given)._replace(
+            said=given[3][..., 0] * float("nan"), tokens=torch.zeros(3, 9, dtype=torch.int64)
+        )
+
+    experts, told, x_t = networks(), condition(3), torch.full((3, 9), 10)
+    plain = sample(experts, Routing(), x_t, told)
+    monkeypatch.setattr(decision.torch, "compile", spoiled)
+    made: list[decision.Fused] = []
+    monkeypatch.setattr("factordiff.sampling.run.Fused", lambda: made.append(decision.Fused()) or made[0])
+    assert torch.equal(sample(experts, Routing(), x_t, told, fuse=True).x_0, plain.x_0)
+    assert made[0].failure is not None
+    assert made[0].failure.startswith("decision: the faster result is not finite")

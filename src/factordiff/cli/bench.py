@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,19 +98,45 @@ def bench(
         "batch": setup.batch,
     }
     console = Console()
+    keep = _Kept(out, about)
     if curve is not None:
-        points = _curve(console, setup, f"{'+'.join(names)}, {split}, {len(queries)} queries", rule, curve)
-        found = {"about": about, "points": [vars(point) for point in points]}
-    else:
-        figures = _measured(console, setup)
-        console.print(shown(figures, about))
-        for figure in figures:
-            if figure.details:
-                console.print(explained(figure), style="dim", highlight=False)
-        found = {"about": about, "figures": [vars(figure) for figure in figures]}
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(found, indent=2) + "\n")
+        title = f"{'+'.join(names)}, {split}, {len(queries)} queries"
+        _curve(console, setup, title, rule, curve, keep)
+        return
+    figures = _measured(console, setup, keep)
+    console.print(shown(figures, about))
+    for figure in figures:
+        if figure.details:
+            console.print(explained(figure), style="dim", highlight=False)
+
+
+class _Kept:
+    """What was measured so far, as JSON: a run that is cut off leaves what it had, and what it was about to do."""
+
+    def __init__(self, file: Path | None, about: dict[str, Any]) -> None:
+        self._file = file
+        self._found: dict[str, Any] = {"about": about}
+        self._begun = time.monotonic()
+
+    def part(self, name: str) -> None:
+        seconds = self._found.setdefault("begun_at_seconds", {})
+        seconds[name] = round(time.monotonic() - self._begun, 1)
+        self._write()
+
+    def note(self, name: str, value: str) -> None:
+        self._found[name] = value
+        self._write()
+
+    def add(self, kind: str, one: Any) -> None:
+        self._found.setdefault(kind, []).append(vars(one))
+        self._write()
+
+    def _write(self) -> None:
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            part = self._file.with_name(f".{self._file.name}.part")
+            part.write_text(json.dumps(self._found, indent=2) + "\n")
+            part.replace(self._file)
 
 
 def _progress(console: Console) -> Progress:
@@ -117,7 +144,7 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _measured(console: Console, setup: Any) -> list[Figure]:
+def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
     from factordiff.evaluation.speed import measure
 
     with _progress(console) as progress:
@@ -125,20 +152,26 @@ def _measured(console: Console, setup: Any) -> list[Figure]:
 
         def told(part: str) -> None:
             progress.update(bar, description=part, advance=1)
+            keep.part(part)
 
-        return list(measure(setup, told))
+        figures = []
+        for figure in measure(setup, told):
+            figures.append(figure)
+            keep.add("figures", figure)
+        return figures
 
 
-def _curve(console: Console, setup: Any, title: str, rule: str, file: Path) -> list[Point]:
+def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
     from factordiff.composition.routing import Routing
     from factordiff.evaluation.curve import accuracy_against_passes, drawn, every_rule
+    from factordiff.evaluation.speed import how
     from factordiff.sampling.engine import Engine
 
     rules = list(dict.fromkeys([*every_rule(), rule]))
     engines = [Engine(network) for network in setup.networks]
     with _progress(console) as progress:
         bar = progress.add_task("", total=len(rules))
-        points = []
+        points: list[Point] = []
         for point in accuracy_against_passes(
             engines,
             Routing(),
@@ -148,7 +181,9 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path) -> l
             on_rule=lambda name: progress.update(bar, description=name),
         ):
             points.append(point)
+            keep.add("points", point)
             progress.advance(bar)
+        keep.note("how", how(engines))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(drawn(points, rule, title))
     table = Table("rule", "passes/grid", "exact", "pixel")
@@ -157,7 +192,6 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path) -> l
             point.rule, f"{point.passes:.2f}", f"{100 * point.exact:.2f} %", f"{100 * point.pixel:.3f} %"
         )
     console.print(table)
-    return points
 
 
 def shown(figures: list[Figure], about: dict[str, Any]) -> Table:

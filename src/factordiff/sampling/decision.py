@@ -14,6 +14,7 @@ from factordiff.composition.confidence import log_doubt
 from factordiff.errors import InvalidInput
 from factordiff.sampling.emission import draw_tokens, log_prob_at
 from factordiff.sampling.reveal import Belief, Moment, RevealRule
+from factordiff.sampling.verified import disagreement
 from factordiff.types import Cells, ExpertLogProbs, Tokens
 
 
@@ -45,18 +46,33 @@ def decide(
 
 
 class Fused:
-    """`decide`, compiled at its first call; where that fails it goes on as it is, and `failure` says why."""
+    """`decide`, compiled, and held against the plain one at its first call.
+
+    Where it fails or differs by more than rounding it goes on as it is, and `failure` says why.
+    """
 
     def __init__(self) -> None:
         self._decide: Callable[..., Decision] = torch.compile(decide, dynamic=True)
+        self._seen = False
         self.failure: str | None = None
 
     def __call__(self, *given: Any) -> Decision:
         """The same decision, from what `decide` takes."""
-        try:
+        if self._seen:
             return self._decide(*given)
+        expected = decide(*given)
+        try:
+            found = self._decide(*given)
         except Exception as error:
-            if isinstance(error, InvalidInput | torch.OutOfMemoryError) or self._decide is decide:
+            if isinstance(error, InvalidInput | torch.OutOfMemoryError):
                 raise
-            self.failure, self._decide = f"{type(error).__name__}: {error}", decide
-            return decide(*given)
+            self.failure = f"decision: {type(error).__name__}: {error}"
+        else:
+            # Exponents, because a doubt of nothing at all is -inf.
+            ours, theirs = ((one.log_doubt.exp(), one.said.exp()) for one in (found, expected))
+            self.failure = disagreement("decision", ours, theirs, expected.said.dtype)
+        self._seen = True
+        if self.failure is not None:
+            self._decide = decide
+            return expected
+        return found
