@@ -85,7 +85,7 @@ def test_a_part_that_cannot_be_compiled_is_run_as_it_is_and_the_engine_says_so(p
     engine = engine_with(network, part, refuse)
     assert engine.how == "compiled"
     assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
-    assert engine.failure == f"{part}: RuntimeError: no compiler here"
+    assert engine.failure == f"{part}, compiled: RuntimeError: no compiler here"
     assert engine.how == "compiled"  # the other parts are
 
 
@@ -96,7 +96,7 @@ def test_garbage_from_a_compiled_part_never_reaches_the_loop(part: str) -> None:
     engine = engine_with(network, part, lambda plain: lambda *given: plain(*given) * float("nan"))
     assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
     assert engine.failure is not None
-    assert engine.failure.startswith(f"{part}: the faster result is not finite")
+    assert engine.failure.startswith(f"{part}, compiled: the faster result is not finite")
 
 
 def test_bad_arguments_are_not_taken_for_a_broken_compiler() -> None:
@@ -135,7 +135,7 @@ def test_graphs_replay_the_same_numbers(compiled: bool, kind: int) -> None:
     network = networks()[kind].to("cuda").freeze()
     told, x_t = condition(8).to("cuda"), torch.full((8, 9), 10, device="cuda")
     engine = Engine(network, compile=compiled)
-    assert engine.how == ("compiled + graphs" if compiled else "graphs")
+    assert engine.how == ("compiled + graphs" if compiled else "graphs")  # nothing was given up
     for rows in (8, 4, 8):
         part = told[slice(rows)]
         expected = network.log_probs(x_t[:rows], network.encode(part))

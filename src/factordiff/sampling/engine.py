@@ -25,8 +25,8 @@ class Engine:
     `compile` lets torch compile the network's parts: for the first batch size it sees, and once more for all others.
     `graphs` records each size's pass as a CUDA graph and replays it, so that no kernel waits for Python: give the loop
     a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel, and
-    neither elsewhere. At every new size the faster passes are compared with the plain ones; where one fails or differs
-    by more than rounding, the plain one is run from then on, and `failure` says why.
+    neither elsewhere. At every new size the faster passes are compared with the plain ones; one that fails or differs
+    by more than rounding is given up for a slower one, and `failure` says why.
     """
 
     def __init__(self, network: Network, *, compile: bool | None = None, graphs: bool | None = None) -> None:
@@ -50,10 +50,13 @@ class Engine:
         # Networks of one kind share their code, and each has versions of it.
         dynamo.recompile_limit = max(dynamo.recompile_limit, VERSIONS)
         self.network.fused = kernel
-        self.network.parts = self.network.own_parts()
+        self.network.parts = own = self.network.own_parts()
         self.network.compile_parts(dynamic=None)
-        names = zip(plain._fields, plain, self.network.parts, strict=True)
-        self._verified = [Verified(name, slow, fast, self.network.dtype) for name, slow, fast in names]
+        faster = [{"compiled": part} for part in self.network.parts]
+        if kernel:
+            faster = [{**ways, "kernel": part} for ways, part in zip(faster, own, strict=True)]
+        parts = zip(plain._fields, plain, faster, strict=True)
+        self._verified = [Verified(name, slow, ways, self.network.dtype) for name, slow, ways in parts]
         self.network.parts = Parts(*self._verified)
 
     @property
@@ -70,9 +73,8 @@ class Engine:
     @property
     def how(self) -> str:
         """How passes are run: for people to read."""
-        working = any(part.failure is None for part in self._verified)
-        ways = (["compiled"] if working else []) + (["graphs"] if self._graphs is not None else [])
-        return " + ".join(ways) or "eager"
+        ways = list(dict.fromkeys(part.way for part in self._verified if part.way != "plain"))
+        return " + ".join(ways + (["graphs"] if self._graphs is not None else [])) or "eager"
 
     def __repr__(self) -> str:
         return f"Engine({type(self.network).__name__}, {self.how})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,44 +12,50 @@ from factordiff.experts.expert import tensors_of
 
 
 class Verified:
-    """A function in its plain and its faster form; at every new shape of its arguments both are run and compared.
+    """A function in its plain form and in faster ones, the fastest first; `ways` names each.
 
-    Compilers have given us garbage in some processes and not in others, and a sampler that takes it for an opinion is
-    worse than a slow one. Where the two differ by more than rounding, or the faster one fails, the plain one is
-    used from then on, and `failure` says why.
+    At every new shape of its arguments the faster form is run beside the plain one and compared. Compilers have given
+    us garbage in some processes and not in others, and a sampler that takes it for an opinion is worse than a slow
+    one. A form that fails, or differs by more than rounding, is given up for the next one; `failure` says why.
     """
 
     def __init__(
-        self, name: str, plain: Callable[..., Any], fast: Callable[..., Any], dtype: torch.dtype
+        self, name: str, plain: Callable[..., Any], ways: Mapping[str, Callable[..., Any]], dtype: torch.dtype
     ) -> None:
         self.name, self.dtype = name, dtype
         self.failure: str | None = None
-        self._plain, self._fast = plain, fast
+        self._plain, self._ways = plain, dict(ways)
         self._seen: set[tuple[torch.Size, ...]] = set()
 
+    @property
+    def way(self) -> str:
+        """The form in use."""
+        return next(iter(self._ways), "plain")
+
     def __repr__(self) -> str:
-        return f"Verified({self.name}, {self.failure or f'{len(self._seen)} shapes agree'})"
+        return f"Verified({self.name}, {self.way}, {len(self._seen)} shapes compared)"
 
     def __call__(self, weights: Any, *given: Any) -> Any:
         """What the part says, from its weights and arguments."""
-        if self.failure is not None:
-            return self._plain(weights, *given)
         shapes = tuple(tensor.shape for tensor in tensors_of(given))
-        if shapes in self._seen:
-            return self._fast(weights, *given)
+        if shapes in self._seen or not self._ways:
+            return self._ways.get(self.way, self._plain)(weights, *given)
         expected = self._plain(weights, *given)
-        try:
-            found = self._fast(weights, *given)
-        except Exception as error:
-            if isinstance(error, InvalidInput | torch.OutOfMemoryError):
-                raise
-            self.failure = f"{self.name}: {type(error).__name__}: {error}"
-            return expected
-        self.failure = disagreement(self.name, found, expected, self.dtype)
-        if self.failure is not None:
-            return expected
-        self._seen.add(shapes)
-        return found
+        for way, fast in list(self._ways.items()):
+            try:
+                found = fast(weights, *given)
+                wrong = disagreement(f"{self.name}, {way}", found, expected, self.dtype)
+            except Exception as error:
+                if isinstance(error, InvalidInput | torch.OutOfMemoryError):
+                    raise
+                wrong = f"{self.name}, {way}: {type(error).__name__}: {error}"
+            if wrong is None:
+                self._seen.add(shapes)
+                return found
+            self.failure = wrong if self.failure is None else f"{self.failure}; {wrong}"
+            del self._ways[way]
+            self._seen.clear()
+        return expected
 
 
 def disagreement(name: str, found: Any, expected: Any, dtype: torch.dtype) -> str | None:
