@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 from typer.testing import CliRunner
@@ -55,6 +56,12 @@ def test_voting_through_the_command(tiny, tmp_path):
     assert {path: path.read_bytes() for path in (tmp_path / "records").iterdir()} == before
     assert "report.html" in reproduce("report", *out).replace("\n", "")
     assert (tmp_path / "README.md").read_text().startswith("# ")
+    report = (tmp_path / "README.md").read_text()
+    assert "records.tar.xz" in reproduce("pack", *out).replace("\n", "")
+    shutil.rmtree(tmp_path / "records")
+    reproduce("report", *out)  # the parcel is enough
+    assert (tmp_path / "README.md").read_text() == report
+    assert len(list((tmp_path / "records").iterdir())) == 12
     other = [*tiny, "--expert", f"trans-full={tiny[3].partition('=')[2]}"]  # another expert under that name
     with pytest.raises(DataError, match=r"another run: weights\.trans-full"):
         reproduce("voting", *SMALL, *out, *other)
@@ -75,6 +82,7 @@ def test_voting_through_the_command(tiny, tmp_path):
         (("voting", "--out", "/dev/null"), InvalidInput, "out: /dev/null.records cannot be made or written"),
         (("voting", "--expert", "trans-full=nowhere"), Unavailable, "'nowhere' is neither a folder nor"),
         (("report", "--out", "nowhere"), InvalidInput, "holds no records"),
+        (("pack", "--out", "nowhere"), DataError, "holds no records"),
     ],
 )
 def test_errors_say_what_was_expected(arguments, error, words, tmp_path, tiny):

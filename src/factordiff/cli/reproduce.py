@@ -19,7 +19,7 @@ def reproduce_command(
         str,
         typer.Argument(
             help="single-experts, composition, compute, voting, overlap, routing-figures, temperatures, official, "
-            "all, or report (from the records alone)."
+            "all, report (from the records alone), or pack (all records into one small file)."
         ),
     ],
     limit: Annotated[

@@ -19,6 +19,7 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
+from factordiff.evaluation.parcel import PARCEL, pack, unpack
 from factordiff.evaluation.places import check_folder
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.rows import Place, Row, Settings
@@ -62,7 +63,13 @@ class Request:
 def reproduce(request: Request, console: Console) -> None:
     """Run what was asked for, show it, and write the report after `all` and `report`."""
     experiments = chosen(request.name)
-    folder = request.out / RECORDS
+    folder, parcel = request.out / RECORDS, request.out / PARCEL
+    if request.name == "pack":
+        pack(folder, parcel)
+        console.print(f"wrote {parcel} ({parcel.stat().st_size / 1e6:.2f} MB)", highlight=False)
+        return
+    if parcel.exists() and not folder.exists():
+        unpack(parcel, folder)
     if experiments:
         bench = workbench(request, experiments)
         try:

@@ -175,6 +175,16 @@ def _member(lines: Iterable[dict[str, Any]]) -> bytes:
     return gzip.compress(text.encode(), 9, mtime=0)
 
 
+def members(text: bytes) -> list[bytes]:
+    """The members of a file from its lines: the header is one, and each line about a batch begins another."""
+    pieces: list[list[bytes]] = []
+    for line in text.splitlines(keepends=True):
+        if len(pieces) < 2 or "seconds" in json.loads(line):
+            pieces.append([])
+        pieces[-1].append(line)
+    return [gzip.compress(b"".join(piece), 9, mtime=0) for piece in pieces]
+
+
 def whole_members(data: bytes) -> Iterator[tuple[bytes, int]]:
     """The members of a gzip file that are complete, each with the place where it ends."""
     place = 0

@@ -37,15 +37,16 @@ EXPERIMENTS: dict[str, Experiment] = {
         official,
     )
 }
-NAMES = (*EXPERIMENTS, "all", "report")
+FROM_RECORDS = ("report", "pack")
+NAMES = (*EXPERIMENTS, "all", *FROM_RECORDS)
 TITLE = "The paper's experiments, run with this library"
 
 
 def chosen(name: str) -> list[Experiment]:
-    """The experiments of that name: one, all, or none for the report alone."""
+    """The experiments of that name: one, all, or none for what is made from records alone."""
     if name not in NAMES:
         raise Unavailable(f"experiment: expected one of {', '.join(NAMES)}, got {name!r}")
-    if name == "report":
+    if name in FROM_RECORDS:
         return []
     return list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
 

@@ -34,7 +34,8 @@ def account(folder: Path, run: Path | None) -> list[str]:
         last = ends[-1]
         devices = sorted({event["device"] for event in events if "device" in event})
         where = f" on {', '.join(devices)}" if devices else ""
-        lines.append(f"{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
+        which = "the last of these took " if "started_from" in about else ""
+        lines.append(f"{which}{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
         lines.append(
             f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
             f"largest share of one value at foreground {last['largest_share_at_foreground']:.3f}"
