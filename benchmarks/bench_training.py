@@ -2,7 +2,7 @@
 
 Without a GPU it runs a small batch without compiling, to show that the script works.
 
-    python benchmarks/bench_training.py --backbone trans-ir --conditioning latents paper --variants blocks+graph
+    python benchmarks/bench_training.py --backbone trans-ir --conditioning latents paper --variants blocks+kernels+graph
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from factordiff.streams import Purpose, integers
 from factordiff.training.settings import Settings
 from factordiff.training.step import Loss, Recorded, Step
 
-VARIANTS = ("none", "none+graph", "blocks", "blocks+graph")
 PEAK = 790e12  # bf16 matrix products per second, measured on an H200
 
 
@@ -209,13 +208,13 @@ def main() -> None:
     gpu = torch.cuda.is_available()
     parser.add_argument("--backbone", nargs="+", default=["trans-ir", "conv-ir"])
     parser.add_argument("--conditioning", nargs="+", default=["latents", "paper"])
-    parser.add_argument("--variants", nargs="+", default=["blocks+graph"] if gpu else ["none"])
+    parser.add_argument("--variants", nargs="+", default=["blocks+kernels+graph"] if gpu else ["none"])
     parser.add_argument("--batch", type=int, default=1100 if gpu else 2)
     parser.add_argument("--steps", type=int, default=20 if gpu else 1)
     parser.add_argument("--network", default="{}", help='more of its configuration, such as {"rotary": true}')
     parser.add_argument("--compile-mode", default="default")
     parser.add_argument(
-        "--parity", default="blocks" if gpu else "none", help="which compilation to check, or ''"
+        "--parity", default="blocks+kernels" if gpu else "none", help="which compilation to check, or ''"
     )
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     arguments = parser.parse_args()

@@ -90,6 +90,9 @@ def test_the_folder(tmp_path: Path) -> None:
     assert (about["objective"], about["step"], about["data"]) == ("full", 12, Flips(side=3).digest)
     events = read_log(tmp_path / "log.jsonl")
     assert [e["step"] for e in events if e["event"] == "check"] == [5, 10, 12]
+    (first,) = (event for event in events if event["event"] == "first step")
+    assert first["step"] == 1
+    assert 0.0 < first["seconds_to_first_step"] < 60.0
     saves = [event for event in events if event["event"] == "save"]
     assert [event["step"] for event in saves] == list(range(1, 13))
     assert summary["seconds_saving_this_time"] == pytest.approx(sum(event["seconds"] for event in saves))

@@ -23,7 +23,7 @@ def decided(settings: Settings, device: torch.device, machines: Machines) -> Set
     automatic: dict[str, Any] = {
         "compile": "blocks" if gpu else "none",
         "graph": "on" if gpu and alone else "off",
-        "kernels": "off",
+        "kernels": "on" if gpu and settings.compile != "none" else "off",
         "dtype": "bfloat16" if gpu else "float32",
         "newton_schulz": "bfloat16" if gpu else "float32",
     }

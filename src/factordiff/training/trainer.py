@@ -116,7 +116,8 @@ class Trainer:
         parameters, device = self.step.network.layout.count, device_name(self.device)
         self._tell({"event": "start", "step": self.done, "parameters": parameters, "device": device})
         with caught_signals() as signalled:
-            self._loop((started or began) + limit, min(8.0, 0.1 * limit), signalled, origin)
+            begun = started or began
+            self._loop(begun, begun + limit, min(8.0, 0.1 * limit), signalled, origin)
             self.progress.seconds = time.monotonic() - origin
             finished = not self.stopped_by
             if not finished:  # whoever stopped the run may not wait for the last check
@@ -132,7 +133,9 @@ class Trainer:
                 self.folder.draw_curves()
         return summary
 
-    def _loop(self, deadline: float, reserve: float, signalled: Callable[[], str], origin: float) -> None:
+    def _loop(
+        self, begun: float, deadline: float, reserve: float, signalled: Callable[[], str], origin: float
+    ) -> None:
         """Step until something ends the run; `reserve` seconds before the deadline are for ending it well."""
         settings = self.settings
         advance: Callable[[], None] = Recorded(self.step) if settings.graph == "on" else self.step
@@ -141,9 +144,14 @@ class Trainer:
         logged_step = self.done
         # Looking at a step's outcome waits for the device and the other machines: not after every step then.
         looks_always = self.device.type != "cuda" and self.machines.world == 1
+        first = self.done + 1
         while self.done < settings.max_steps and not self.stopped_by:
             advance()
             self.done += 1
+            if self.done == first:
+                int(self.step.counters["step"])  # waits for the device, this once
+                seconds = time.monotonic() - begun
+                self._tell({"event": "first step", "step": first, "seconds_to_first_step": seconds})
             at_log = self.done % settings.log_every == 0
             at_check = self.done % settings.check_every == 0
             if not (at_log or at_check or looks_always or self.done == settings.max_steps):
