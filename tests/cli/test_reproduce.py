@@ -57,11 +57,16 @@ def test_voting_through_the_command(tiny, tmp_path):
     assert "report.html" in reproduce("report", *out).replace("\n", "")
     assert (tmp_path / "README.md").read_text().startswith("# ")
     report = (tmp_path / "README.md").read_text()
+    batches = {path: read_records(path).batches for path in (tmp_path / "records").iterdir()}
     assert "records.tar.xz" in reproduce("pack", *out).replace("\n", "")
     shutil.rmtree(tmp_path / "records")
     reproduce("report", *out)  # the parcel is enough
     assert (tmp_path / "README.md").read_text() == report
     assert len(list((tmp_path / "records").iterdir())) == 12
+    shutil.rmtree(tmp_path / "records")
+    reproduce("voting", *SMALL, *out, *tiny)  # and goes on from there: nothing is run again
+    again = {path: read_records(path).batches for path in (tmp_path / "records").iterdir()}
+    assert again == batches
     other = [*tiny, "--expert", f"trans-full={tiny[3].partition('=')[2]}"]  # another expert under that name
     with pytest.raises(DataError, match=r"another run: weights\.trans-full"):
         reproduce("voting", *SMALL, *out, *other)

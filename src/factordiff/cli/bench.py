@@ -133,10 +133,10 @@ class _Kept:
 
     def _write(self) -> None:
         if self._file is not None:
+            from factordiff.experts.store import write_whole
+
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            part = self._file.with_name(f".{self._file.name}.part")
-            part.write_text(json.dumps(self._found, indent=2) + "\n")
-            part.replace(self._file)
+            write_whole(self._file, (json.dumps(self._found, indent=2) + "\n").encode())
 
 
 def _progress(console: Console) -> Progress:

@@ -68,8 +68,6 @@ def reproduce(request: Request, console: Console) -> None:
         pack(folder, parcel)
         console.print(f"wrote {parcel} ({parcel.stat().st_size / 1e6:.2f} MB)", highlight=False)
         return
-    if parcel.exists() and not folder.exists():
-        unpack(parcel, folder)
     if experiments:
         bench = workbench(request, experiments)
         try:
@@ -81,6 +79,7 @@ def reproduce(request: Request, console: Console) -> None:
         if bench.subset:
             console.print(_subset(request.limit or 0))
     if request.name in ("all", "report"):
+        _unpacked(request.out)
         if not folder.is_dir():
             raise InvalidInput(f"out: {folder} holds no records; run an experiment first")
         made = document(folder)
@@ -125,11 +124,15 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
     )
     deadline = time.monotonic() + 60 * request.minutes if request.minutes else None
     dataset = Dataset.load(device)
+    machines = join(device)
+    if machines.writes:
+        _unpacked(request.out)
+    machines.from_first(None)  # the others wait for it
     place = Place(
         request.out / RECORDS,
         device_name(device),
         request.commit or commit(),
-        join(device),
+        machines,
         _part(request.part),
         deadline,
     )
@@ -176,6 +179,12 @@ def _passes_left(bench: Workbench, row: Row) -> int:
     wanted = listed if row.queries is None else min(row.queries, listed)
     done = 0 if file is None else sum(query < wanted for query in file.done)
     return (wanted - done) * bench.settings.passes(row)
+
+
+def _unpacked(out: Path) -> None:
+    """Records that were packed, and not unpacked yet, are put back."""
+    if (out / PARCEL).exists() and not (out / RECORDS).exists():
+        unpack(out / PARCEL, out / RECORDS)
 
 
 def _folders(given: list[str]) -> dict[str, str]:

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from factordiff.errors import DataError
 from factordiff.evaluation.records import SUFFIX, members, whole_members
+from factordiff.experts.store import write_whole
 
 PARCEL = "records.tar.xz"
 PLAIN = ".jsonl"
 
 
-def pack(folder: Path, parcel: Path) -> Path:
+def pack(folder: Path, parcel: Path) -> None:
     """Write every file of a folder of records into one; the folder stays as it is."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if not files:
@@ -35,9 +36,7 @@ def pack(folder: Path, parcel: Path) -> Path:
             entry = tarfile.TarInfo(name)  # no owner and no time: the same records, the same bytes
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
-    part = parcel.with_name(f".{parcel.name}.part")
-    part.write_bytes(lzma.compress(packed.getvalue(), preset=9))
-    return part.replace(parcel)
+    write_whole(parcel, lzma.compress(packed.getvalue(), preset=9))
 
 
 def unpack(parcel: Path, folder: Path) -> None:
