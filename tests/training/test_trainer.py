@@ -250,6 +250,19 @@ def test_weights_to_start_from(tmp_path: Path) -> None:
         trainer(tmp_path / "c", init_from=tmp_path)
 
 
+def test_a_head_begins_anew_for_another_objective(tmp_path: Path) -> None:
+    first = trainer(tmp_path / "a", max_steps=3, objective="full")
+    first.run()
+    second = trainer(tmp_path / "b", init_from=tmp_path / "a" / WEIGHTS, objective="occupancy").step.network
+    before, after = first.step.network.layout.unpack(first.step.ema), second.layout.unpack(second.vector)
+    for name, weights in after.items():
+        if name.startswith("head."):
+            assert not weights.any()
+            assert before[name].any(), "the first run had learned nothing to forget"
+        else:
+            assert torch.equal(weights, before[name])
+
+
 def test_devices() -> None:
     assert choose_device("cpu").type == "cpu"
     assert choose_device("auto").type in ("cpu", "cuda", "mps")

@@ -42,7 +42,10 @@ def train(
         str | None, typer.Option(help="How often tasks are drawn beside the others: 67a3c6ac=4,68b16354=2.")
     ] = None,
     init_from: Annotated[
-        Path | None, typer.Option(help="Start from the weights of this expert's folder.")
+        Path | None,
+        typer.Option(
+            help="Start from the weights of this expert's folder; trained for another objective, its head begins anew."
+        ),
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="The schedule's last step.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Steps over which the learning rate rises.")] = None,

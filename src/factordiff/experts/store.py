@@ -126,8 +126,8 @@ def load_expert(
     return network.to(device).freeze(dtype)
 
 
-def load_weights(network: Network, folder: str | Path) -> None:
-    """Put a folder's weights into a network of the same configuration."""
+def load_weights(network: Network, folder: str | Path, *, head: bool = True) -> None:
+    """Put a folder's weights into a network of the same configuration; without `head`, its own head stays."""
     path = Path(folder) / MODEL
     try:
         weights = safetensors.torch.load(path.read_bytes())
@@ -135,6 +135,8 @@ def load_weights(network: Network, folder: str | Path) -> None:
         raise _unreadable(path, error) from error
     except SafetensorError as error:
         raise CheckpointError(f"{path}: damaged or not a safetensors file ({error})") from error
+    if not head:
+        weights |= {name: own for name, own in network.named_weights().items() if name.startswith("head.")}
     with torch.no_grad():
         network.vector.copy_(network.layout.pack(weights))
 

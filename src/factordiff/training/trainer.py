@@ -54,8 +54,10 @@ class Trainer:
         network = build(settings.backbone, settings.network, settings.seed)
         self.started_from: dict[str, Any] | None = None  # whose weights these were at first
         if init_from is not None:
-            load_weights(network, init_from)
-            self.started_from = {"weights": weight_hash(init_from), "about": read_config(init_from)["about"]}
+            about = read_config(init_from)["about"]
+            # A head answers its objective's question: for another one it begins anew.
+            load_weights(network, init_from, head=about.get("objective") == settings.objective)
+            self.started_from = {"weights": weight_hash(init_from), "about": about}
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
         self.step = Step(
