@@ -54,6 +54,7 @@ def slow_sample(
     tau: float = 0.0,
     count: int = 1,
     beta: Sequence[float] | None = None,
+    resampling: float = 0.5,
     kappa: Callable[[list[float]], list[float]] | None = None,
 ) -> Outcome:
     experts, cells = len(world.tables), world.cells
@@ -101,7 +102,7 @@ def slow_sample(
             out.nominal += experts * count
             out.executed += experts * asked
             if beta is not None:
-                particles = _resampled(particles, uniform(seed, RESAMPLE, item, 0, step), out)
+                particles = _resampled(particles, uniform(seed, RESAMPLE, item, 0, step), out, resampling)
         step += 1
     weights = _weights(particles)
     out.x_0 = particles[pick(weights, uniform(seed, SELECT, item, 0, 0))].x
@@ -117,9 +118,9 @@ def _weights(particles: list[Particle]) -> list[float]:
     return [weight / sum(raised) for weight in raised]
 
 
-def _resampled(particles: list[Particle], u: float, out: Outcome) -> list[Particle]:
+def _resampled(particles: list[Particle], u: float, out: Outcome, share: float) -> list[Particle]:
     weights = _weights(particles)
-    if 1 / sum(weight * weight for weight in weights) >= len(particles) / 2:
+    if 1 / sum(weight * weight for weight in weights) >= share * len(particles) * (1 - 1e-9):
         return particles
     out.resampled += 1
     ancestors = oracle.systematic(weights, u)

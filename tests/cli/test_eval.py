@@ -51,6 +51,14 @@ def test_an_evaluation_continues_where_it_stopped(expert: Path, records: Path) -
         call("eval", "--experts", str(expert), "--limit", "5", "--steps", "3", "--out", str(records))
 
 
+def test_compiled_or_not_the_answers_are_the_same(expert: Path, records: Path, tmp_path: Path) -> None:
+    path = tmp_path / "compiled.jsonl.gz"
+    call("eval", "--experts", str(expert), "--limit", "3", "--steps", "2", "--compile", "--out", str(path))
+    found = read_records(path)
+    assert found.header["settings"]["compiled"] is True
+    assert found.records == read_records(records).records[:3]
+
+
 def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
     shown = call(
         "eval", "--experts", str(expert), "--limit", "2", "--steps", "1", "--question", "occupancy", "--per-task"

@@ -14,7 +14,7 @@ from factordiff.composition.factors import components
 from factordiff.errors import DataError, InvalidInput
 from factordiff.evaluation.methods import Method, answer, drawn_by_weight, method
 from factordiff.evaluation.records import read_records
-from factordiff.evaluation.rows import Row, Settings, build_method
+from factordiff.evaluation.rows import Row, Settings, build_method, header
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
 from factordiff.experiments.workbench import Known, Watch, check_only
 from factordiff.sampling.reveal import ByConfidence
@@ -105,12 +105,15 @@ def test_names_tell_rows_apart():
     rows = [
         FKC,
         replace(FKC, beta=(1.0, 1.0)),
+        replace(FKC, resampling=1.0),
         replace(FKC, method="routing"),
         replace(FKC, method="routing", temperatures=(1.0, 0.25)),
         replace(FKC, method="routing", factors="row"),
         replace(FKC, split="validation"),
     ]
     assert len({row.name for row in rows}) == len(rows)
+    headers = [header(row, SMALL, {"trans-full": "a", "conv-full": "b"}, "data", 12) for row in rows]
+    assert [head["method"].get("resampling") for head in headers] == [None, None, 1.0, *[None] * 4]
     # temperatures of 1 are none at all
     assert replace(rows[2], temperatures=(1.0, 1.0)).name == rows[2].name
 

@@ -144,6 +144,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
         "particles: expected a whole number of at least 1, got True",
         lambda: draw(particles=True),
     ),
+    "resampling": ("resampling: expected a share .* got 1.5", lambda: draw(resampling=1.5)),
+    "NaN resampling": ("resampling: expected a share .* got nan", lambda: draw(resampling=NAN)),
     "selection": ("selection: expected one of draw, .* got 'best'", lambda: draw(selection="best")),
     "no target to be highest": (
         "selection: 'highest-target' needs a composition with a target",

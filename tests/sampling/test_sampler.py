@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,8 @@ def test_the_loop_is_its_slow_twin(method: str, rule: str, tau: float) -> None:
     if corrected and tau == 0:
         return  # refused: see test_request
     count = 6 if corrected else 2
-    resampled = 0
-    for steps in (2, 3, 9):
+    resampled = dict.fromkeys((0.0, 0.5, 1.0) if corrected else (0.5,), 0)
+    for steps, share in itertools.product((2, 3, 9), resampled):
         x_t = states(steps, 5, CELLS, MASK, hidden=0.8)
         items = torch.arange(5) * 7 + 3
         reveal: RevealRule = Ancestral(steps) if rule == "ancestral" else ByConfidence(steps)
@@ -69,6 +70,7 @@ def test_the_loop_is_its_slow_twin(method: str, rule: str, tau: float) -> None:
             reveal=reveal,
             temperature=tau,
             particles=count,
+            resampling=share,
             seed=steps,
             items=items,
             savings=UNSHARED,
@@ -76,7 +78,7 @@ def test_the_loop_is_its_slow_twin(method: str, rule: str, tau: float) -> None:
         for row, item in enumerate(items.tolist()):
             slow = slow_sample(
                 WORLD, compose, tuple(x_t[row].tolist()), item=item, seed=steps, rule=rule, steps=steps, tau=tau,
-                count=count, **options,
+                count=count, resampling=share, **options,
             )  # fmt: skip
             assert fast.particles[row].tolist() == [list(particle.x) for particle in slow.particles]
             assert tuple(fast.x_0[row].tolist()) == slow.x_0
@@ -84,8 +86,9 @@ def test_the_loop_is_its_slow_twin(method: str, rule: str, tau: float) -> None:
             assert close(fast.log_density[:, row].T, [particle.ell for particle in slow.particles], atol=1e-9)
             assert int(fast.nominal_passes[row]) == slow.nominal
             assert int(fast.executed_passes[row]) == slow.executed
-            resampled += slow.resampled
-    assert not corrected or resampled > 0  # the case that matters was reached
+            resampled[share] += slow.resampled
+    if corrected:
+        assert 0 == resampled[0.0] < resampled[0.5] < resampled[1.0]  # the cases that matter were reached
 
 
 @pytest.mark.parametrize("reveal", [ByConfidence(3), ByConfidence(11), Ancestral(5)], ids=repr)

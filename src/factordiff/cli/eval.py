@@ -29,6 +29,9 @@ def evaluate_command(
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    compile: Annotated[
+        bool, typer.Option(help="Compile the experts and record their passes: for full lists on a GPU.")
+    ] = False,
     per_task: Annotated[bool, typer.Option(help="Show the tasks one by one, worst first.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write one JSON line per query here.")] = None,
 ) -> None:
@@ -51,6 +54,7 @@ def evaluate_command(
         seed=seed,
         device=device,
         dtype=dtype,
+        compile=compile,
     )
     console = Console()
     show(console, request, measure(request, console, out), per_task)

@@ -21,6 +21,7 @@ from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
+from factordiff.sampling.engine import Engine
 from factordiff.training.machines import choose_device, device_name
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -42,6 +43,7 @@ class Request:
     seed: int
     device: str
     dtype: str
+    compile: bool = False
 
     def row(self) -> Row:
         """What is measured."""
@@ -75,6 +77,7 @@ class Request:
             seed=self.seed,
             batch_size=self.batch or (1200 if gpu else 24),
             dtype=dtype,
+            compiled=self.compile,
             cycles=self.cycles,
         )
 
@@ -91,6 +94,7 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
     experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
+    asked = [Engine(expert) for expert in experts] if settings.compiled else experts
     objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
     dataset = Dataset.load(device)
     queries = dataset.evaluation(request.split)  # type: ignore[arg-type]
@@ -106,7 +110,7 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
         place = Place(path.parent, device_name(device), commit())
         run_row(
             row,
-            experts,
+            asked,
             objectives,
             queries,
             about,

@@ -40,6 +40,7 @@ class Options:
     softness: float = 0.1
     particles: int = 8
     selection: Selection = "highest-target"  # of particle methods
+    resampling: float = 0.5  # particles are resampled below this share of effective ones
     runs: int = 3  # votes per expert
 
 
@@ -52,6 +53,7 @@ class Method:
     temperature: float = 0.0
     particles: int = 1
     selection: Selection = "first"
+    resampling: float = 0.5
 
 
 def _views(objectives: Sequence[str]) -> Views:
@@ -71,8 +73,8 @@ _BUILDERS: dict[str, Callable[[Options, Sequence[str]], Method]] = {
     "geometric-mean": lambda o, e: Method("geometric-mean", GeometricMean()),
     "superdiff": lambda o, e: Method("superdiff", SuperDiff()),
     "superdiff-and": lambda o, e: Method("superdiff-and", SuperDiffAnd()),
-    "fkc": lambda o, e: Method("fkc", feynman_kac(o.beta), 1.0, o.particles, o.selection),
-    "rne": lambda o, e: Method("rne", rne(o.beta), 1.0, o.particles, o.selection),
+    "fkc": lambda o, e: Method("fkc", feynman_kac(o.beta), 1.0, o.particles, o.selection, o.resampling),
+    "rne": lambda o, e: Method("rne", rne(o.beta), 1.0, o.particles, o.selection, o.resampling),
     "routing": lambda o, e: Method("routing", Routing(o.partition, o.temperatures)),
     "soft-routing": lambda o, e: Method("soft-routing", SoftRouting(o.softness, o.partition, o.temperatures)),
     "views": lambda o, e: Method("views", _views(e)),
@@ -115,6 +117,7 @@ def answer(
             temperature=how.temperature,
             particles=how.particles,
             selection=how.selection,
+            resampling=how.resampling,
             seed=run_seed,
             items=items,
             bucket=bucket,

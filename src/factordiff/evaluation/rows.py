@@ -41,6 +41,7 @@ class Row:
     factors: str = "pixel"
     temperatures: tuple[float, ...] | None = None
     beta: tuple[float, ...] | None = None
+    resampling: float | None = None  # of particles; None is the usual half
     queries: int | None = None  # the first of the list; None is all
     question: Question = "full"
 
@@ -56,6 +57,8 @@ class Row:
             parts.append("t" + "-".join(f"{number:g}" for number in self.temperatures))
         if self.beta is not None:
             parts.append("b" + "-".join(f"{number:g}" for number in self.beta))
+        if self.resampling is not None:
+            parts.append(f"r{self.resampling:g}")
         return ".".join(parts)
 
     def file(self, folder: Path) -> Path:
@@ -116,6 +119,8 @@ class Place:
 def header(row: Row, settings: Settings, weights: dict[str, str], data: str, listed: int) -> dict[str, Any]:
     """What a file of this row's records must say about itself."""
     determined = {key: value for key, value in asdict(row).items() if key not in ("queries", "experts")}
+    if row.resampling is None:  # files from before there was a choice do not speak of it
+        del determined["resampling"]
     return {
         "row": row.name,
         "data": data,
@@ -141,6 +146,7 @@ def build_method(
         partition=_partition(row.factors, queries, index),
         beta=row.beta,
         softness=settings.softness,
+        resampling=Options.resampling if row.resampling is None else row.resampling,
         particles=settings.particles,
         runs=settings.runs,
     )

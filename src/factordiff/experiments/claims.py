@@ -21,7 +21,7 @@ def report(archive: Archive) -> Section:
         "Confirmed or not confirmed: the whole 95 % interval of the paired difference says so (bootstrap over tasks "
         f"with queries inside; McNemar's exact test beside it). Non-inferiority with a margin of {100 * MARGIN:.1f} "
         "points. Rows on fewer queries are compared on the queries that both have. FKC and RNE stand with their better "
-        "reading and exponents.",
+        "reading and settings.",
     )
     found = (*abstract(archive), *specialised(archive), *generalists(archive))
     return Section("Claims and verdicts", text, verdicts=found)

@@ -9,7 +9,7 @@ from factordiff.evaluation.rows import Row
 EVERYTHING = 24_000  # queries of the test list: 200 for each of 120 tasks
 BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first quarter of the list
 TUNING = 1_200  # validation queries that temperatures are chosen by
-TUNING_PARTICLES = 600  # and exponents of particle methods
+TUNING_PARTICLES = 600  # and settings of particle methods
 
 SINGLES = {
     "conv-full": "Conv-IR, full",

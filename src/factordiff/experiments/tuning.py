@@ -1,4 +1,4 @@
-"""What is chosen on validation queries, never on test: routing temperatures, and the exponents of particle methods."""
+"""What is chosen on validation queries, never on test: routing temperatures, and how particle methods are set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Row
 from factordiff.experiments.pairs import PAIRS, TEMPERATURES, TUNING, TUNING_PARTICLES, Pair
 
-EXPONENTS: tuple[tuple[float, ...] | None, ...] = (None, (1.0, 1.0))  # None is 1/M
+# Exponents (None is 1/M), and below which share of effective particles they are resampled (None is half, 1 is always).
+PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
+    (None, None),
+    ((1.0, 1.0), None),
+    (None, 1.0),
+    ((1.0, 1.0), 1.0),
+)
 
 
 def temperature_rows(pair: Pair) -> list[Row]:
@@ -16,10 +22,13 @@ def temperature_rows(pair: Pair) -> list[Row]:
     return [pair.tempered(temperature, TUNING) for temperature in TEMPERATURES]
 
 
-def exponent_rows(pair: Pair, method: str) -> list[Row]:
-    """A particle method at every exponent, on validation."""
+def particle_rows(
+    pair: Pair, method: str, queries: int | None = TUNING_PARTICLES, split: str = "validation"
+) -> list[Row]:
+    """A particle method as it may be set, the paper's reading first."""
     return [
-        Row(pair.experts, method, "validation", beta=beta, queries=TUNING_PARTICLES) for beta in EXPONENTS
+        Row(pair.experts, method, split, beta=beta, resampling=resampling, queries=queries)
+        for beta, resampling in PARTICLE_SETTINGS
     ]
 
 
@@ -41,16 +50,16 @@ def fitted_row(archive: Archive, pair: Pair, queries: int | None, split: str = "
 
 
 def better_row(archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test") -> Row:
-    """The particle method with the exponents that do better on validation (better reading); 1/M before that is run."""
+    """The particle method as it does best on validation (better reading); before that is run, the paper's reading."""
     scores = []
-    for row in exponent_rows(pair, method):
+    for row in particle_rows(pair, method):
         found = [archive.outcomes(row, reading) for reading in ("highest-target", "draw")]
         scores.append(max((float(one.exact.mean()) for one in found if one is not None), default=0.0))
-    return Row(pair.experts, method, split, beta=EXPONENTS[scores.index(max(scores))], queries=queries)
+    return particle_rows(pair, method, queries, split)[scores.index(max(scores))]
 
 
 def settled(archive: Archive, row: Row) -> Row:
-    """A planned row as it is run: a particle method of a pair gets the exponents that validation chose."""
+    """A planned row as it is run: a particle method of a pair is set as validation chose."""
     pair = next((pair for pair in PAIRS if pair.experts == row.experts), None)
     if pair is None or row.method not in PARTICLE_METHODS or row.split == "validation":
         return row

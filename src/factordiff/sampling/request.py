@@ -40,12 +40,18 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
         )
 
 
-def check_particles(particles: int, temperature: float, selection: str, corrected: bool) -> None:
+def check_particles(
+    particles: int, temperature: float, selection: str, corrected: bool, resampling: float = 0.5
+) -> None:
     """Refuse counts, temperatures and selections that make no sense together."""
     if not 0 <= temperature < float("inf"):
         raise InvalidInput(f"temperature: expected 0 (argmax) or a finite positive number, got {temperature}")
     if isinstance(particles, bool) or not isinstance(particles, int) or particles < 1:
         raise InvalidInput(f"particles: expected a whole number of at least 1, got {particles!r}")
+    if not 0 <= resampling <= 1:
+        raise InvalidInput(
+            f"resampling: expected a share of the particles, 0 (never) to 1 (after every step), got {resampling}"
+        )
     if selection not in SELECTIONS:
         raise InvalidInput(f"selection: expected one of {', '.join(SELECTIONS)}, got {selection!r}")
     if corrected and temperature == 0:

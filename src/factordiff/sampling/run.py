@@ -34,6 +34,7 @@ from factordiff.sampling.trace import Event
 from factordiff.streams import Purpose
 
 NEVER = 2**62
+ROUNDING = 1e-9  # by which the effective size of equal weights may seem smaller than their number
 REFILL = 16  # waiting items take off when this share of the places is free: few, large encodings
 
 
@@ -52,6 +53,7 @@ class Run:
         particles: int,
         seed: int,
         temperature: float,
+        resampling: float,
         places: int,
         bucket: Bucket | None,
         leaving: bool,
@@ -63,6 +65,7 @@ class Run:
         self.composition, self.rule, self.savings = composition, rule, savings
         self.experts, self.mask = sum(map(voices, experts)), experts[0].vocabulary.mask
         self.particles, self.seed, self.temperature = particles, seed, temperature
+        self.enough = resampling * particles * (1 - ROUNDING)
         beta = composition.target(self.experts)
         self.beta = None if beta is None else beta.to(x_t.device)
         self.x_t, self.ids = x_t, ids
@@ -179,12 +182,12 @@ class Run:
         return self.experts * self.particles * candidates.flatten(1).any(-1).to(torch.int64)
 
     def resample(self, population: Population, event: Event) -> tuple[Population, Event]:
-        """Systematic resampling of the items whose effective size fell below half their particles."""
+        """Systematic resampling of the items whose effective size fell below the wanted share of their particles."""
         if self.beta is None:
             return population, event
         log_w = population.log_w
         size = effective_size(log_w)
-        poor = (size < self.particles / 2)[:, None]
+        poor = (size < self.enough)[:, None]
         offset = self._item_draws(population.place).rows(Purpose.RESAMPLE, population.step)
         kept = torch.arange(self.particles, device=log_w.device).expand_as(log_w)
         ancestors = torch.where(poor, systematic(normalised(log_w), offset), kept)

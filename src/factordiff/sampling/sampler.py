@@ -44,6 +44,7 @@ def sample(
     temperature: float = 0.0,
     particles: int = 1,
     selection: Selection = "draw",
+    resampling: float = 0.5,
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
     bucket: Bucket | int | None = None,
@@ -57,10 +58,10 @@ def sample(
 
     `temperature` 0 takes the likeliest value, above 0 draws from r^(1/temperature). A composition with a
     target (`feynman_kac`, `rne`) weights its particles and resamples them when their effective size falls
-    below half. `selection` says which particle is the answer: one drawn by weight, the one of highest target,
-    a vote cell by cell, or the first. `items` are the ids that random numbers belong to (default 0, 1, ...):
-    an item draws the same numbers alone, in any batch and on any device. `on_step(done, total)` is told how
-    many cells are filled.
+    below the share `resampling` of them (0: never; 1: after every step). `selection` says which particle is the
+    answer: one drawn by weight, the one of highest target, a vote cell by cell, or the first. `items` are the ids
+    that random numbers belong to (default 0, 1, ...): an item draws the same numbers alone, in any batch and on any
+    device. `on_step(done, total)` is told how many cells are filled.
 
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
@@ -73,7 +74,7 @@ def sample(
     beta = composition.target(speakers)
     rule = reveal or ByConfidence()
     check_tokens(x_t, vocabulary)
-    check_particles(particles, temperature, selection, beta is not None)
+    check_particles(particles, temperature, selection, beta is not None, resampling)
     check_rule(rule.repairs, beta is not None)
     check_seed(seed)
     ids = item_ids(items, x_t)
@@ -96,6 +97,7 @@ def sample(
         particles=particles,
         seed=seed,
         temperature=temperature,
+        resampling=resampling,
         places=places,
         bucket=bucket,
         leaving=bucket is not None and not trace,

@@ -1,0 +1,46 @@
+"""What validation decides: temperatures and how particle methods are set, from records made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from factordiff.evaluation.outcomes import Archive
+from factordiff.experiments.pairs import COL_OCC, OCC_FULL
+from factordiff.experiments.tuning import (
+    better_row,
+    fitted_temperature,
+    particle_rows,
+    settled,
+    temperature_rows,
+)
+from tests.experiments.test_claims import share, write
+
+
+def test_a_particle_method_is_set_as_it_did_best_by_its_better_reading(tmp_path):
+    archive = Archive(tmp_path)
+    usual, product, often, both = particle_rows(OCC_FULL, "rne")
+    assert better_row(archive, OCC_FULL, "rne", 600).name == replace(usual, split="test").name
+    write(tmp_path, usual, share(0.6), share(0.7))
+    write(tmp_path, product, share(0.7), share(0.6))
+    assert better_row(archive, OCC_FULL, "rne", 600).beta is None, "of equals the first"
+    write(tmp_path, often, share(0.2), share(0.8))
+    write(tmp_path, both, share(0.5), share(0.5))
+    chosen = better_row(Archive(tmp_path), OCC_FULL, "rne", 600)
+    assert (chosen.split, chosen.beta, chosen.resampling, chosen.queries) == ("test", None, 1.0, 600)
+    # A planned row is run so; what validation looks at, and other methods, stay as they are.
+    archive = Archive(tmp_path)
+    assert settled(archive, replace(usual, split="test")).resampling == 1.0
+    assert settled(archive, usual) == usual
+    assert settled(archive, OCC_FULL.row("routing")) == OCC_FULL.row("routing")
+
+
+def test_a_temperature_is_the_best_and_among_equals_the_nearest_to_one(tmp_path):
+    rows = temperature_rows(COL_OCC)
+    for row in rows[:-1]:
+        write(tmp_path, row, share(0.5))
+    assert fitted_temperature(Archive(tmp_path), COL_OCC) is None, "one of them is not run"
+    write(tmp_path, rows[-1], share(0.5))
+    assert fitted_temperature(Archive(tmp_path), COL_OCC) == 1.0
+    rows[1].file(tmp_path).unlink()
+    write(tmp_path, rows[1], share(0.6))
+    assert fitted_temperature(Archive(tmp_path), COL_OCC) == 0.1
