@@ -57,6 +57,7 @@ class Agreement:
     split: str
     queries: int
     equal: float
+    question: str = "full"
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,16 @@ def _agreement(one: RecordFile, other: RecordFile) -> Agreement:
     shared = sorted(mine.keys() & theirs.keys())
     if not shared:
         raise DataError(f"{other.path}: no query in common with {one.path}")
-    name, other_name = (
-        f"{', '.join(file.devices)} {file.header['settings']['dtype']}" for file in (one, other)
-    )
+    name, other_name = map(_where, (one, other))
     equal = sum(mine[query] == theirs[query] for query in shared) / len(shared)
-    return Agreement(name, other_name, one.header["method"]["split"], len(shared), equal)
+    how = one.header["method"]
+    return Agreement(name, other_name, how["split"], len(shared), equal, how["question"])
+
+
+def _where(file: RecordFile) -> str:
+    """What computed a file's answers: device, type, and whether it was compiled."""
+    settings = file.header["settings"]
+    return f"{', '.join(file.devices)} {settings['dtype']}{' compiled' if settings.get('compiled') else ''}"
 
 
 def write_card(folder: Path, figures: Figures, training: Sequence[str]) -> None:
@@ -200,18 +206,18 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
     if figures.agreements:
         lines += ["", "The same weights elsewhere, whole answers compared:", ""]
         lines += [
-            f"- {one.one} and {one.other}: {100 * one.equal:.2f} % of {one.queries:,} {one.split} answers equal"
+            f"- {one.one} and {one.other}: {100 * one.equal:.2f} % of {one.queries:,} {one.split} answers equal "
+            f"({one.question} question)"
             for one in figures.agreements
         ]
-    return "\n".join([*lines, *_failures(figures)]) + "\n"
+    return "\n".join([*lines, *_failures(figures, about.get("objective", "full"))]) + "\n"
 
 
-def _failures(figures: Figures) -> list[str]:
-    """The tasks that go badly, by the test split's own question if it was measured."""
-    own = [one for one in figures.measured if one.split == "test"] or list(figures.measured)
-    if not own:
+def _failures(figures: Figures, objective: str) -> list[str]:
+    """The tasks that go badly, by the question the expert was trained for, on test if that was measured."""
+    if not figures.measured:
         return []
-    judged = max(own, key=lambda one: one.exact)
+    judged = max(figures.measured, key=lambda one: (one.question == objective, one.split == "test"))
     poor = sorted((share, task) for task, share in judged.tasks.items() if share < POOR)
     told = ", ".join(f"{task} ({100 * share:.0f} %)" for share, task in poor) or "none"
     return [

@@ -8,6 +8,7 @@ from factordiff.errors import Unavailable
 from factordiff.evaluation.document import Document, Section, Table, markdown
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.page import page
+from factordiff.evaluation.parcel import PARCEL
 from factordiff.evaluation.rows import Row
 from factordiff.experiments import (
     claims,
@@ -104,7 +105,8 @@ def provenance(archive: Archive) -> Section:
     return Section(
         "Where the numbers come from",
         (
-            f"Records: `records/`, one file per row, JSON lines in gzip; {EVERYTHING:,} test queries are listed.",
+            f"Records: `records/`, one file per row, JSON lines in gzip (all in one: `{PARCEL}`, which `reproduce` "
+            f"unpacks); {EVERYTHING:,} test queries are listed.",
         ),
         (Table(("part", "sha256"), hashes),),
         long_tables=(

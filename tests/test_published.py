@@ -1,0 +1,72 @@
+"""The results in docs/results are what their records say, and the records are of what is shipped."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from factordiff.arc.dataset import Dataset
+from factordiff.cli.app import app
+from factordiff.evaluation.parcel import PARCEL
+from factordiff.experts.store import weight_hash
+from factordiff.experts.whereabouts import find_expert
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def lines() -> dict[str, list[dict[str, Any]]]:
+    """Every line of every row, read with nothing of the library."""
+    with tarfile.open(RESULTS / PARCEL) as tar:
+        return {
+            entry.name.removesuffix(".jsonl"): [json.loads(line) for line in tar.extractfile(entry) or ()]
+            for entry in tar
+            if entry.name.endswith(".jsonl")
+        }
+
+
+def test_the_records_are_of_the_shipped_experts_and_data(lines: dict[str, list[dict[str, Any]]]) -> None:
+    assert lines
+    data = Dataset.load().artefact.sha256
+    for name, (head, *_) in lines.items():
+        assert head["row"] == name
+        assert head["data"] == data
+        for expert, weights in head["weights"].items():
+            assert weights == weight_hash(find_expert(expert).folder), f"{name}: measured with other weights"
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "column"),
+    [
+        ("test.trans-full.single", "single | Trans-IR, full", 0),
+        ("test.conv-full.single", "single | Conv-IR, full", 0),
+        ("test.trans-full+conv-full.routing", "per pixel | **maximum selection**", 0),
+        ("test.trans-occ+trans-full.routing", "per pixel | **maximum selection**", 1),
+        ("test.trans-color+trans-occ.routing.t1-0.25", "per pixel | **maximum selection**", 2),
+    ],
+)
+def test_the_table_says_what_a_count_of_the_records_says(
+    lines: dict[str, list[dict[str, Any]]], row: str, label: str, column: int
+) -> None:
+    answers = [line for line in lines[row] if "query" in line]
+    assert [line["query"] for line in answers] == list(range(24_000))
+    right = sum(line["exact"] for line in answers)
+    assert right == sum(line["wrong"] == "" for line in answers)
+    table = (
+        (RESULTS / "README.md").read_text().partition("## Compositions (Table 2)")[2].partition("\n## ")[0]
+    )
+    (found,) = (line for line in table.splitlines() if line.startswith(f"| {label} |"))
+    assert found.split(" | ")[3 + 2 * column].startswith(f"{100 * right / 24_000:.1f} % [")
+
+
+@pytest.mark.slow
+def test_the_report_is_made_from_the_records_alone(tmp_path: Path) -> None:
+    (tmp_path / PARCEL).write_bytes((RESULTS / PARCEL).read_bytes())
+    CliRunner().invoke(app, ["reproduce", "report", "--out", str(tmp_path)], catch_exceptions=False)
+    for name in ("README.md", "report.html"):
+        assert (tmp_path / name).read_text() == (RESULTS / name).read_text(), name
