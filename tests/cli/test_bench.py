@@ -86,7 +86,8 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.001), "confidence": (1, 4)})
     monkeypatch.setattr("factordiff.evaluation.curve.REPAIRED", (0.002,))
     picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
-    run(
+    monkeypatch.setattr("factordiff.evaluation.curve.LOOP", "confidence:4")
+    shown = run(
         "--quick",
         "--experts",
         folders,
@@ -102,14 +103,17 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert picture.read_bytes().startswith(b"\x89PNG")
     points = [Point(**point) for point in json.loads(out.read_text())["points"]]
     assert [point.rule for point in points] == [
+        "confidence:4",
         "margin:0",
         "margin:0.001",
         "confidence:1",
-        "confidence:4",
         "margin:0.002+repair:0.002",
         "margin:0.01",
     ]
-    assert [point.passes for point in points if point.family == "confidence"] == [2, 8]
+    assert [point.passes for point in points if point.family == "confidence"] == [8, 2]
+    assert points[0].equal, "the loop is as good as itself"
+    best = min((point for point in points if point.equal), key=lambda point: point.passes)
+    assert f"fewest passes with the quality of confidence:4: {best.rule} (" in " ".join(shown.split())
 
 
 def test_every_rule_of_the_grid_exists() -> None:

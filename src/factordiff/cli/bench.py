@@ -163,11 +163,12 @@ def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
 
 def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
     from factordiff.composition.routing import Routing
-    from factordiff.evaluation.curve import accuracy_against_passes, drawn, every_rule
+    from factordiff.evaluation import curve
+    from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
     from factordiff.evaluation.speed import how
     from factordiff.sampling.engine import Engine
 
-    rules = list(dict.fromkeys([*every_rule(), rule]))
+    rules = list(dict.fromkeys([curve.LOOP, *every_rule(), rule]))
     engines = [Engine(network) for network in setup.networks]
     with _progress(console) as progress:
         bar = progress.add_task("", total=len(rules))
@@ -186,12 +187,22 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
         keep.note("how", how(engines))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(drawn(points, rule, title))
-    table = Table("rule", "passes/grid", "exact", "pixel")
+    table = Table(
+        "rule", "passes/grid", "exact", "pixel", "McNemar p", "a task's drop", "as good as the loop"
+    )
     for point in points:
         table.add_row(
-            point.rule, f"{point.passes:.2f}", f"{100 * point.exact:.2f} %", f"{100 * point.pixel:.3f} %"
+            point.rule,
+            f"{point.passes:.2f}",
+            f"{100 * point.exact:.2f} %",
+            f"{100 * point.pixel:.3f} %",
+            f"{point.mcnemar_p:.3f}",
+            f"{100 * point.largest_drop:.1f}",
+            "yes" if point.equal else "no",
         )
     console.print(table)
+    best = choice(points)
+    console.print(f"fewest passes with the quality of {curve.LOOP}: {best.rule} ({best.passes:.2f} a grid)")
 
 
 def shown(figures: list[Figure], about: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""Accuracy against passes: each adaptive rule at a grid of settings, as numbers and as a figure."""
+"""Accuracy against passes: each adaptive rule at a grid of settings, as numbers and as a figure; and the choice."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
+from factordiff.evaluation.quality import Quality
 from factordiff.experts.expert import Expert
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.rules import REPAIR, rule_named
@@ -23,6 +24,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "frechet": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0),
     "confidence": (1, 2, 4, 8, 16, 32, 64, 128),
 }
+LOOP = "confidence:128"
 # Repaired where it was unsure: each threshold of a margin, with what fell short of it revealed again.
 REPAIRED = (0.5, 0.8, 0.9, 0.95, 0.99)
 MARKS = {
@@ -43,6 +45,9 @@ class Point:
     exact: float  # share of queries
     pixel: float
     passes: float  # executed, per query, all experts
+    mcnemar_p: float = 1.0  # against the loop
+    largest_drop: float = 0.0  # of a task, against the loop
+    equal: bool = False  # quality, to the loop's
 
     @property
     def family(self) -> str:
@@ -59,20 +64,37 @@ def accuracy_against_passes(
     rules: Sequence[str] | None = None,
     on_rule: Callable[[str], None] = lambda rule: None,
 ) -> Iterator[Point]:
-    """Answer every query under every rule; the first pass is run once for all of them."""
+    """Answer every query under every rule, the loop first; the first pass is run once for all of them."""
     x_0, condition = queries.x_0, queries.condition()
     x_t = torch.full_like(x_0, experts[0].vocabulary.mask)
-    first_pass = FirstPass()
-    for rule in rules if rules is not None else every_rule():
+    first_pass, loop = FirstPass(), None
+    tasks = queries.task_indices.cpu().numpy()
+    for rule in dict.fromkeys((LOOP, *(rules if rules is not None else every_rule()))):
         on_rule(rule)
         reveal = rule_named(rule)
         drawn = sample(
             experts, composition, x_t, condition, reveal=reveal, bucket=bucket, first_pass=first_pass
         )
         right = drawn.x_0 == x_0
+        exact = right.all(-1).cpu().numpy()
+        loop = exact if loop is None else loop
+        quality = Quality.of(exact, loop, tasks)
         # nominal: the pass that is shared between the rules belongs to each of them
         passes = float(drawn.nominal_passes.double().mean())
-        yield Point(rule, float(right.all(-1).double().mean()), float(right.double().mean()), passes)
+        yield Point(
+            rule,
+            quality.exact,
+            float(right.double().mean()),
+            passes,
+            quality.mcnemar_p,
+            quality.largest_drop,
+            quality.equal,
+        )
+
+
+def choice(points: Sequence[Point]) -> Point:
+    """The point of fewest passes among those as good as the loop."""
+    return min((point for point in points if point.equal), key=lambda point: point.passes)
 
 
 def every_rule() -> list[str]:

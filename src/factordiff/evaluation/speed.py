@@ -15,7 +15,7 @@ from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.routing import Routing
 from factordiff.evaluation.contenders import Bench, blank, fast, straightforward, timed
 from factordiff.evaluation.near_ties import Course, Noted, partings
-from factordiff.evaluation.statistics import mcnemar
+from factordiff.evaluation.quality import Quality
 from factordiff.experts.chorus import Chorus, alike
 from factordiff.experts.expert import Expert
 from factordiff.sampling.engine import Engine
@@ -88,16 +88,16 @@ def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> F
     spent = float(quick.executed_passes.double().mean())
     truth = bench.queries.x_0
     ours, paper = ((x_0 == truth).all(-1).cpu().numpy() for x_0 in (quick.x_0, answers))
-    tasks = bench.queries.task_indices.cpu().numpy()
-    drops = [float(paper[tasks == task].mean() - ours[tasks == task].mean()) for task in np.unique(tasks)]
+    quality = Quality.of(ours, paper, bench.queries.task_indices.cpu().numpy())
     details = {
         "passes_per_grid": spent,
         "passes_of_the_loop": len(bench.networks) * bench.steps,
-        "exact": float(ours.mean()),
-        "exact_of_the_loop": float(paper.mean()),
-        "difference_points": 100 * float(ours.mean() - paper.mean()),
-        "mcnemar_p": mcnemar(ours, paper),
-        "largest_drop_of_a_task_points": 100 * max(drops),
+        "exact": quality.exact,
+        "exact_of_the_loop": quality.exact_of_the_loop,
+        "difference_points": 100 * (quality.exact - quality.exact_of_the_loop),
+        "mcnemar_p": quality.mcnemar_p,
+        "largest_drop_of_a_task_points": 100 * quality.largest_drop,
+        "equal_quality": quality.equal,
         "queries": len(ours),
     }
     return Figure(
