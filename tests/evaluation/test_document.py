@@ -36,7 +36,17 @@ def test_page_is_self_contained_and_escapes():
     assert '<table class="sortable">' in text
     assert '<td class="number">95.2</td>' in text
     assert "<td>007bbfb7</td>" in text
+    assert '<th>method</th><th class="number">exact %</th>' in text
     assert not re.search(r'https?:|(src|href)="(?!data:)|@import|url\(', text)
+
+
+def test_columns_of_numbers_stand_to_the_right_with_their_dashes():
+    rows = (("a", "95.2 % [94.0, 96.1], T = 4", "3", "2x"), ("b", "—", "not run", "—"))
+    text = page(Document("Results", "", (Section("S", tables=(Table(("m", "x", "y", "z"), rows),)),)))
+    assert '<td class="number"><span class="whole">95.2 % [94.0, 96.1]</span>, T = 4</td>' in text
+    assert '<td class="number">—</td><td>not run</td><td class="number">—</td>' in text
+    assert "<td>3</td>" in text, "a column with words in it is a column of words"
+    assert page(Document("Results", "", (Section("S", tables=(Table(("m", "x"), ()),)),)))
 
 
 def test_no_warning_no_box():

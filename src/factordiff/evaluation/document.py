@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from factordiff.evaluation.verdicts import Verdict
 
+NOTHING = "—"  # what a table says where there is no figure
+
 
 @dataclass(frozen=True)
 class Table:

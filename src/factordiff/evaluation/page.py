@@ -6,14 +6,16 @@ import base64
 import html
 import re
 
-from factordiff.evaluation.document import Document, Picture, Section, Table, verdict_table
+from factordiff.evaluation.document import NOTHING, Document, Picture, Section, Table, verdict_table
 
+NUMBER = ' class="number"'
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 14px } caption { text-align: left; padding: .3rem 0 }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #e2e2e2; text-align: left; vertical-align: top }
-th { border-bottom: 2px solid #888 } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+th { border-bottom: 2px solid #888 } .whole { white-space: nowrap }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .sortable th { cursor: pointer } .sortable th:after { content: " \\2195"; color: #aaa }
 tr.rule td { border-bottom: 2px solid #888; padding: 0 } img { max-width: 100% }
 figure { margin: 1.5rem 0 } figcaption { color: #555 }
@@ -73,24 +75,33 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_text(heading)}</th>" for heading in table.headings)
+    numeric = [_of_numbers(column) for column in zip(*filter(None, table.rows), strict=True)]
+    numeric = numeric or [False] * len(table.headings)
+    pairs = zip(table.headings, numeric, strict=True)
+    head = "".join(f"<th{NUMBER if right else ''}>{_text(heading)}</th>" for heading, right in pairs)
     rows = []
     for row in table.rows:
         if row is None:
             rows.append(f'<tr class="rule"><td colspan="{len(table.headings)}"></td></tr>')
         else:
-            rows.append("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>")
+            cells = (_cell(cell, right) for cell, right in zip(row, numeric, strict=True))
+            rows.append("<tr>" + "".join(cells) + "</tr>")
     caption = f"<caption>{_text(table.caption)}</caption>" if table.caption else ""
     kind = ' class="sortable"' if table.sortable else ""
     return f"<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _cell(text: str) -> str:
+def _of_numbers(column: tuple[str, ...]) -> bool:
+    """Whether every cell that says something is a number, or a share with its interval."""
+    said = [cell for cell in column if cell and not cell.startswith(NOTHING)]
+    return bool(said) and all(re.match(r"^\**[-+]?\d[\d.,]*([ x%].*)?\**$", cell) for cell in said)
+
+
+def _cell(text: str, right: bool) -> str:
     bare = text.strip("*")
     if bare in ("confirmed", "not confirmed", "undecided here"):
         return f'<td class="{bare.replace(" ", "-")}">{_text(text)}</td>'
-    number = ' class="number"' if re.match(r"^\**[-+]?\d[\d.,]*( %.*)?\**$", text) else ""
-    return f"<td{number}>{_text(text)}</td>"
+    return f"<td{NUMBER if right else ''}>{_text(text)}</td>"
 
 
 def _figure(picture: Picture) -> str:
@@ -106,4 +117,5 @@ def _text(markdown: str) -> str:
     """A line of Markdown as HTML: only bold and code are used."""
     text = html.escape(markdown)
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
+    text = re.sub(r"(-?[\d.]+ % \[[^\]]*\])", r'<span class="whole">\1</span>', text)
     return re.sub(r"`(.+?)`", r"<code>\1</code>", text)

@@ -16,10 +16,10 @@ readings of their answer are shown: a baseline gets its better one.
 
 from __future__ import annotations
 
-from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.document import NOTHING, Section, Table
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.rows import Row
-from factordiff.experiments.experiment import NOTHING, Experiment, paper, percent
+from factordiff.experiments.experiment import Experiment, paper, percent
 from factordiff.experiments.pairs import BEYOND, EVERYTHING, PAIRS, SINGLES, Pair, single
 from factordiff.experiments.tuning import better_row, fitted_row, particle_rows, temperature_rows
 from factordiff.experiments.workbench import Workbench

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.document import NOTHING, Section, Table
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.records import RecordFile
 from factordiff.evaluation.rows import Place, Row, Settings
-from factordiff.experiments.experiment import NOTHING, Experiment
+from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import FULL_FULL
 from factordiff.experiments.workbench import Workbench
 

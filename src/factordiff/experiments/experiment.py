@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from factordiff.evaluation.document import Section
+from factordiff.evaluation.document import NOTHING, Section
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.rows import Row
 from factordiff.experiments.workbench import Workbench
-
-NOTHING = "—"
 
 
 @dataclass(frozen=True)

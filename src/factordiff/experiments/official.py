@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.document import NOTHING, Section, Table
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.rows import Row
 from factordiff.evaluation.statistics import share
@@ -24,7 +24,7 @@ from factordiff.experiments.composition import (
     READINGS,
     beyond_row,
 )
-from factordiff.experiments.experiment import NOTHING, Experiment
+from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import PAIRS, SINGLES, Pair, single
 from factordiff.experiments.tuning import better_row, fitted_row
 from factordiff.experiments.workbench import Workbench

@@ -10,11 +10,11 @@ colors with the background given), each specialist is a good expert.
 
 from __future__ import annotations
 
-from factordiff.evaluation.document import Section, Table
+from factordiff.evaluation.document import NOTHING, Section, Table
 from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import Row
-from factordiff.experiments.experiment import NOTHING, Experiment, paper, percent
+from factordiff.experiments.experiment import Experiment, paper, percent
 from factordiff.experiments.pairs import EVERYTHING, SINGLES, single
 from factordiff.experiments.workbench import Workbench
 

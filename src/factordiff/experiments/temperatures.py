@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from factordiff.evaluation.calibration import confidence_curve
 from factordiff.evaluation.charts import curves
-from factordiff.evaluation.document import Picture, Section, Table
+from factordiff.evaluation.document import NOTHING, Picture, Section, Table
 from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import Row
-from factordiff.experiments.experiment import NOTHING, Experiment, percent
+from factordiff.experiments.experiment import Experiment, percent
 from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, SINGLES, TEMPERATURES, TUNING
 from factordiff.experiments.tuning import temperature_rows
 from factordiff.experiments.workbench import Workbench
