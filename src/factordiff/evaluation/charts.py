@@ -36,7 +36,7 @@ def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], label: st
         axes.bar(places, 100 * np.array(values), width, label=name, color=EXPERT_COLORS[number % 4])
     axes.set_xticks(range(len(groups)), list(groups), rotation=40, ha="right", fontsize=8)
     axes.set_ylabel(label)
-    axes.legend(fontsize=8, loc="lower right")
+    axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), frameon=False)
     return png(figure)
 
 
@@ -90,6 +90,8 @@ def map_rows(maps: Sequence[Mapping[str, Any]], experts: Sequence[str]) -> bytes
         row[0].set_ylabel(f"{map_['task']}\nquery {map_['query']}", fontsize=7)
     for axes, title in zip(panels[0], columns, strict=True):
         axes.set_title(title, fontsize=8)
+    for number, name in enumerate(experts):  # an expert's name has its color in the map
+        panels[0][1 + number].set_title(f"\u25a0 {name}", fontsize=8, color=EXPERT_COLORS[number % 4])
     return png(figure)
 
 
