@@ -21,6 +21,7 @@ LAYERS = {
     "composition": 3,
     "sampling": 4,
     "toy": 5,
+    "pictures": 5,
     "training": 6,
     "arc": 7,
     "evaluation": 8,

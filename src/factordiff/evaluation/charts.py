@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,17 +12,11 @@ from matplotlib.figure import Figure
 
 from factordiff.arc.drawing import PALETTE
 from factordiff.arc.grid import SIDE
+from factordiff.pictures import png
 
 EXPERT_COLORS = ("#0b6e8f", "#d9822b", "#6a4c93", "#5b8c2a")
 MASKED = "#ffffff"
 _GRID = ListedColormap([*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in PALETTE), MASKED])
-
-
-def png(figure: Figure) -> bytes:
-    """The figure as a PNG file."""
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
-    return out.getvalue()
 
 
 def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], label: str) -> bytes:

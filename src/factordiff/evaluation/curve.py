@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
 from factordiff.evaluation.quality import Quality
 from factordiff.experts.expert import Expert
+from factordiff.pictures import png
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.rules import REPAIR, rule_named
 from factordiff.sampling.sampler import sample
@@ -121,6 +121,4 @@ def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:
     axes.set_ylabel("exact %")
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
-    return out.getvalue()
+    return png(figure)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 from factordiff.experts.store import write_whole
+from factordiff.pictures import png
 from factordiff.training.log import read_log
 
 
@@ -32,6 +32,4 @@ def draw_curves(log: Path, picture: Path) -> None:
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    write_whole(picture, content.getvalue())
+    write_whole(picture, png(figure, tight=False))
