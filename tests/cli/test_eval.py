@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from factordiff.cli.app import app
 from factordiff.errors import CheckpointError, DataError, FactorDiffError, InvalidInput
 from factordiff.evaluation.card import CARD, read_figures
+from factordiff.evaluation.provenance import short
 from factordiff.evaluation.records import read_records
 from factordiff.experts.store import build, save_expert
 from factordiff.training.settings import preset
@@ -102,6 +103,12 @@ def test_nothing_is_begun_when_the_method_makes_no_sense(expert: Path, tmp_path:
                 str(tmp_path / "a.jsonl.gz"),
             )
         assert not list(tmp_path.iterdir())
+
+
+def test_a_commits_short_name_still_says_that_files_were_changed() -> None:
+    assert short("b758bfb6c7b5980666bc65a8afaea271a0eae67e") == "b758bfb6c7b5"
+    assert short("b758bfb6c7b5980666bc65a8afaea271a0eae67e-changed") == "b758bfb6c7b5-changed"
+    assert short("unknown") == "unknown"
 
 
 def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from factordiff.evaluation.benchmark import Record
+from factordiff.evaluation.findings import write_finding
 from factordiff.evaluation.outcomes import Archive, aligned
 from factordiff.evaluation.records import Batch, append, open_records
 from factordiff.evaluation.statistics import difference
-from factordiff.experiments import claims
+from factordiff.experiments import claims, single_experts
 from factordiff.experiments.catalogue import provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
@@ -174,6 +175,15 @@ def test_overlap_counts_by_hand(tmp_path):
     assert one(verdicts, "right only in composition") == "confirmed"
     assert one(verdicts, "wins more tasks than it loses") == "not confirmed"
     assert one(verdicts, "never catastrophically worse") == "confirmed"
+
+
+def test_relatives_are_told_from_experts_trained_apart(paper_like):
+    assert single_experts.relatives(paper_like) == []
+    for expert, began in (("trans-occ", "trans-full"), ("trans-full", "an earlier stage"), ("conv-full", "")):
+        write_finding(paper_like.folder, single_experts.ancestor(expert), {"data": "d"}, began)
+    (sentence,) = single_experts.relatives(paper_like)
+    assert sentence.startswith("Trans-IR, occupancy began with the weights of Trans-IR, full")
+    assert sentence in single_experts.report(paper_like).paragraphs
 
 
 def test_provenance_names_hashes_device_commit_and_time(paper_like):

@@ -13,7 +13,7 @@ import torch
 from factordiff.composition.factors import components
 from factordiff.errors import DataError, InvalidInput
 from factordiff.evaluation.methods import Method, answer, drawn_by_weight, method
-from factordiff.evaluation.records import read_records
+from factordiff.evaluation.records import open_records, read_records
 from factordiff.evaluation.rows import Row, Settings, build_method, header
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
 from factordiff.experiments.workbench import Known, Watch, check_only
@@ -73,6 +73,19 @@ def test_other_weights_or_settings_are_refused(sets, tmp_path):
         lookup_bench(sets, tmp_path, settings=SMALL, data="other").run([single("trans-occ")])
 
 
+def test_a_file_from_before_there_was_a_choice_is_continued_as_the_usual(tmp_path):
+    weights = {"trans-full": "a", "conv-full": "b"}
+    usual = header(FKC, SMALL, weights, "data", 12)
+    before = {**usual, "method": {key: one for key, one in usual["method"].items() if key != "resampling"}}
+    path = FKC.file(tmp_path)
+    open_records(path, before)
+    open_records(path, usual)
+    with pytest.raises(DataError, match=r"method\.resampling is None in the file and 1\.0 now"):
+        open_records(
+            path, {**header(replace(FKC, resampling=1.0), SMALL, weights, "data", 12), "row": FKC.name}
+        )
+
+
 def test_both_readings_come_from_one_run(sets, tmp_path):
     bench = lookup_bench(sets, tmp_path)
     experts = [bench.experts(name).expert for name in FULL_FULL.experts]
@@ -112,8 +125,6 @@ def test_names_tell_rows_apart():
         replace(FKC, split="validation"),
     ]
     assert len({row.name for row in rows}) == len(rows)
-    headers = [header(row, SMALL, {"trans-full": "a", "conv-full": "b"}, "data", 12) for row in rows]
-    assert [head["method"].get("resampling") for head in headers] == [None, None, 1.0, *[None] * 4]
     # temperatures of 1 are none at all
     assert replace(rows[2], temperatures=(1.0, 1.0)).name == rows[2].name
 
@@ -175,7 +186,7 @@ def read_part(whole):
 
 def test_compiled_experts_answer_lists():
     plain, compiled = Lookup("full", (), {}), Lookup("full", (), {})
-    known = Known(plain, "full", "hash", 1, compiled)
+    known = Known(plain, "full", "hash", 1, compiled=compiled)
     assert known.for_rows is compiled
     assert replace(known, compiled=None).for_rows is plain
 

@@ -163,12 +163,11 @@ def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
 
 def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
     from factordiff.composition.routing import Routing
-    from factordiff.evaluation import curve
     from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
     from factordiff.evaluation.speed import how
     from factordiff.sampling.engine import Engine
 
-    rules = list(dict.fromkeys([curve.LOOP, *every_rule(), rule]))
+    rules = list(dict.fromkeys([*every_rule(), rule]))
     engines = [Engine(network) for network in setup.networks]
     with _progress(console) as progress:
         bar = progress.add_task("", total=len(rules))
@@ -202,7 +201,9 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
         )
     console.print(table)
     best = choice(points)
-    console.print(f"fewest passes with the quality of {curve.LOOP}: {best.rule} ({best.passes:.2f} a grid)")
+    console.print(
+        f"fewest passes with the quality of {points[0].rule}: {best.rule} ({best.passes:.2f} a grid)"
+    )
 
 
 def shown(figures: list[Figure], about: dict[str, Any]) -> Table:

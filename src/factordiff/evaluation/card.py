@@ -16,6 +16,7 @@ import numpy as np
 
 from factordiff.errors import DataError
 from factordiff.evaluation.outcomes import read_outcomes
+from factordiff.evaluation.provenance import short
 from factordiff.evaluation.records import RecordFile, read_records
 from factordiff.experts.store import read_config, weight_hash, write_whole
 
@@ -201,7 +202,7 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
         exact, low, high, pixel = (100 * number for number in (one.exact, one.low, one.high, one.pixel))
         lines.append(
             f"| {one.split} | {one.question} | {one.queries:,} | {exact:.2f} [{low:.2f}, {high:.2f}] | {pixel:.2f} "
-            f"| {one.steps} | {one.device}, {one.dtype} | {one.commit[:12]} |"
+            f"| {one.steps} | {one.device}, {one.dtype} | {', '.join(map(short, one.commit.split(', ')))} |"
         )
     if figures.agreements:
         lines += ["", "The same weights elsewhere, whole answers compared:", ""]

@@ -64,12 +64,15 @@ def accuracy_against_passes(
     rules: Sequence[str] | None = None,
     on_rule: Callable[[str], None] = lambda rule: None,
 ) -> Iterator[Point]:
-    """Answer every query under every rule, the loop first; the first pass is run once for all of them."""
+    """Answer every query under every rule, the first of which the others are held against: the loop.
+
+    The first pass is run once for all of them.
+    """
     x_0, condition = queries.x_0, queries.condition()
     x_t = torch.full_like(x_0, experts[0].vocabulary.mask)
     first_pass, loop = FirstPass(), None
     tasks = queries.task_indices.cpu().numpy()
-    for rule in dict.fromkeys((LOOP, *(rules if rules is not None else every_rule()))):
+    for rule in rules if rules is not None else every_rule():
         on_rule(rule)
         reveal = rule_named(rule)
         drawn = sample(
@@ -98,9 +101,10 @@ def choice(points: Sequence[Point]) -> Point:
 
 
 def every_rule() -> list[str]:
-    """The whole grid, by name."""
+    """The whole grid, by name; the loop first."""
     plain = [f"{name}:{number:g}" for name, numbers in GRID.items() for number in numbers]
-    return plain + [f"margin:{number:g}{REPAIR}{number:g}" for number in REPAIRED]
+    repaired = [f"margin:{number:g}{REPAIR}{number:g}" for number in REPAIRED]
+    return list(dict.fromkeys([LOOP, *plain, *repaired]))
 
 
 def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:

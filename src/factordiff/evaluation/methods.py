@@ -22,7 +22,7 @@ from factordiff.composition.vote import majority_vote
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
 from factordiff.sampling.draws import Draws
-from factordiff.sampling.particles import draw_one
+from factordiff.sampling.particles import RESAMPLING, draw_one
 from factordiff.sampling.request import Selection
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples, sample
@@ -40,7 +40,7 @@ class Options:
     softness: float = 0.1
     particles: int = 8
     selection: Selection = "highest-target"  # of particle methods
-    resampling: float = 0.5  # particles are resampled below this share of effective ones
+    resampling: float = RESAMPLING
     runs: int = 3  # votes per expert
 
 
@@ -53,7 +53,7 @@ class Method:
     temperature: float = 0.0
     particles: int = 1
     selection: Selection = "first"
-    resampling: float = 0.5
+    resampling: float = RESAMPLING
 
 
 def _views(objectives: Sequence[str]) -> Views:

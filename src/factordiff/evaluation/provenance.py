@@ -5,6 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+CHANGED = "-changed"
+
+
+def short(name: str) -> str:
+    """A commit's name as people write it; that files were changed is still said."""
+    return f"{name.removesuffix(CHANGED)[:12]}{CHANGED if name.endswith(CHANGED) else ''}"
+
 
 def commit() -> str:
     """The commit of the code, with a mark if files were changed; unknown where git does not know."""
@@ -19,4 +26,4 @@ def commit() -> str:
         ).stdout.strip()  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return f"{head}{'-changed' if changed else ''}"
+    return f"{head}{CHANGED if changed else ''}"

@@ -76,7 +76,7 @@ def open_records(path: Path, header: dict[str, Any]) -> RecordFile:
         return RecordFile(path, header, ())
     file, whole = _read(path)
     for key in sorted(file.header.keys() | header.keys()):
-        there, here = file.header.get(key), header.get(key)
+        there, here = _said(file.header.get(key)), _said(header.get(key))
         if there != here:
             what, there, here = _first_difference(key, there, here)
             raise DataError(
@@ -224,6 +224,11 @@ def _read(path: Path) -> tuple[RecordFile, int]:
     if header is None:
         raise DataError(f"{path}: not a file of records: it has no header; remove it or use another folder")
     return RecordFile(path, header, tuple(batches)), whole
+
+
+def _said(value: Any) -> Any:
+    """A value without what it leaves open: a file from before there was a choice does not speak of it."""
+    return {k: one for k, one in value.items() if one is not None} if isinstance(value, dict) else value
 
 
 def _first_difference(key: str, there: Any, here: Any) -> tuple[str, Any, Any]:

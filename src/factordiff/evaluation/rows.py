@@ -119,8 +119,6 @@ class Place:
 def header(row: Row, settings: Settings, weights: dict[str, str], data: str, listed: int) -> dict[str, Any]:
     """What a file of this row's records must say about itself."""
     determined = {key: value for key, value in asdict(row).items() if key not in ("queries", "experts")}
-    if row.resampling is None:  # files from before there was a choice do not speak of it
-        del determined["resampling"]
     return {
         "row": row.name,
         "data": data,

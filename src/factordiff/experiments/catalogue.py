@@ -9,6 +9,7 @@ from factordiff.evaluation.document import Document, Section, Table, markdown
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.page import page
 from factordiff.evaluation.parcel import PARCEL
+from factordiff.evaluation.provenance import short
 from factordiff.evaluation.rows import Row
 from factordiff.experiments import (
     claims,
@@ -98,7 +99,7 @@ def provenance(archive: Archive) -> Section:
         file = archive.read(path)
         weights.update(file.header["weights"])
         data.add(file.header["data"])
-        where = ", ".join(file.devices), ", ".join(commit[:12] for commit in file.commits)
+        where = ", ".join(file.devices), ", ".join(map(short, file.commits))
         lines.append((file.header["row"], f"{len(file.done):,}", f"{file.seconds:.0f}", *where))
     hashes = tuple((name, f"`{digest}`") for name, digest in sorted(weights.items()))
     hashes += tuple(("data", f"`{digest}`") for digest in sorted(data))

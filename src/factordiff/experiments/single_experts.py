@@ -37,15 +37,35 @@ def rows() -> list[Row]:
 
 
 def run(bench: Workbench) -> None:
-    """Run them, and note their sizes."""
+    """Run them, and note their sizes and what they began with."""
     bench.run(rows())
     for name in sorted({name for row in bench.planned(rows()) for name in row.experts}):
-        bench.find(size(name), (name,), {}, lambda name=name: bench.experts(name).parameters)  # type: ignore[misc]
+        known = bench.experts(name)
+        bench.find(size(name), (name,), {}, lambda known=known: known.parameters)  # type: ignore[misc]
+        bench.find(ancestor(name), (name,), {}, lambda known=known: known.ancestor)  # type: ignore[misc]
 
 
 def size(expert: str) -> str:
     """The name of the finding that holds an expert's number of parameters."""
     return f"parameters-{expert}"
+
+
+def ancestor(expert: str) -> str:
+    """The name of the finding that holds the weights with which an expert's training began."""
+    return f"ancestor-{expert}"
+
+
+def relatives(archive: Archive) -> list[str]:
+    """A sentence for each expert that began with the weights of another one: they are not independent."""
+    files = {expert: archive.file(single(expert)) for expert in SINGLES}
+    names = {file.header["weights"][expert]: SINGLES[expert] for expert, file in files.items() if file}
+    began = {SINGLES[expert]: read_finding(archive.folder, ancestor(expert)) for expert in SINGLES}
+    return [
+        f"{name} began with the weights of {names[weights]} and a head of its own: they are relatives, trained on the "
+        "same queries."
+        for name, weights in began.items()
+        if weights in names
+    ]
 
 
 def report(archive: Archive) -> Section:
@@ -76,7 +96,9 @@ def report(archive: Archive) -> Section:
         "here",
         "own question, exact %",
     )
-    return Section("Single experts (Table 1)", tables=(Table(headings, tuple(lines)),))
+    return Section(
+        "Single experts (Table 1)", tuple(relatives(archive)), tables=(Table(headings, tuple(lines)),)
+    )
 
 
 EXPERIMENT = Experiment("single-experts", rows, run, report)

@@ -29,6 +29,7 @@ class Known:
     objective: str
     sha256: str
     parameters: int
+    ancestor: str = ""  # the sha256 of the weights that its training began with
     compiled: Expert | None = None  # the same expert, run as a recorded graph for each batch size
 
     @property
@@ -165,6 +166,7 @@ def shipped_experts(
                 str(config["about"].get("objective", "full")),
                 weight_hash(folder),
                 int(config["parameters"]),
+                config["about"].get("started_from", {}).get("weights", ""),
                 Engine(expert) if compiled else None,
             )
         return loaded[name]

@@ -9,6 +9,7 @@ from torch import Tensor
 from factordiff.sampling.draws import categorical
 
 LogWeights = Float[Tensor, "item particle"]
+RESAMPLING = 0.5  # the share of effective particles below which they are resampled
 
 
 def log_target(

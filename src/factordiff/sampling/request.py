@@ -41,7 +41,7 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
 
 
 def check_particles(
-    particles: int, temperature: float, selection: str, corrected: bool, resampling: float = 0.5
+    particles: int, temperature: float, selection: str, corrected: bool, resampling: float
 ) -> None:
     """Refuse counts, temperatures and selections that make no sense together."""
     if not 0 <= temperature < float("inf"):

@@ -12,6 +12,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composition
 from factordiff.experts.expert import Expert, voices
 from factordiff.sampling.first_pass import FirstPass
+from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import (
     Selection,
     check_condition,
@@ -44,7 +45,7 @@ def sample(
     temperature: float = 0.0,
     particles: int = 1,
     selection: Selection = "draw",
-    resampling: float = 0.5,
+    resampling: float = RESAMPLING,
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
     bucket: Bucket | int | None = None,
