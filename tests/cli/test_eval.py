@@ -52,6 +52,19 @@ def test_an_evaluation_continues_where_it_stopped(expert: Path, records: Path) -
         call("eval", "--experts", str(expert), "--limit", "5", "--steps", "3", "--out", str(records))
 
 
+@pytest.mark.parametrize(("method", "option"), [("mixture", "--weights"), ("product", "--beta")])
+def test_an_expert_with_all_the_weight_is_alone(tmp_path: Path, method: str, option: str) -> None:
+    def answers(name: str, *arguments: str) -> list[str]:
+        path = tmp_path / f"{name}.jsonl.gz"
+        call("eval", *arguments, "--limit", "2", "--steps", "3", "--out", str(path))
+        return [record.answer for record in read_records(path).records]
+
+    pair = ("--experts", "trans-full,trans-color", "--method", method, option)
+    alone = answers("alone", "--experts", "trans-full")
+    assert answers("first", *pair, "1,0") == alone
+    assert answers("second", *pair, "0,1") != alone
+
+
 def test_compiled_or_not_the_answers_are_the_same(expert: Path, records: Path, tmp_path: Path) -> None:
     path = tmp_path / "compiled.jsonl.gz"
     call("eval", "--experts", str(expert), "--limit", "3", "--steps", "2", "--compile", "--out", str(path))

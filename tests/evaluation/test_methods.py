@@ -58,6 +58,11 @@ def test_routing_temperatures_and_factors_reach_the_composition():
     assert all(len({z for z in cells if z >= 0}) == 1 for step in routed.steps for [cells] in step.routing)
 
 
+def test_weights_and_exponents_reach_the_composition():
+    assert method("mixture", ["full"] * 2, Options(weights=[0.2, 0.8])).composition.weights == (0.2, 0.8)
+    assert method("product", ["full"] * 2, Options(beta=[0.1, 1.0])).composition.beta == (0.1, 1.0)
+
+
 def test_unknown_and_misused_methods_are_refused():
     with pytest.raises(Unavailable, match="method: expected one of single"):
         method("magic", ["full"])

@@ -14,7 +14,8 @@ from factordiff.experiments import claims, single_experts
 from factordiff.experiments.catalogue import provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
-from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, Pair, single
+from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, Pair, single
+from factordiff.experiments.tuning import temperature_rows, weighted_rows
 
 TASKS, PER_TASK = 20, 30
 QUERIES = TASKS * PER_TASK
@@ -192,3 +193,30 @@ def test_provenance_names_hashes_device_commit_and_time(paper_like):
     assert ("trans-occ", "`trans-occ`") in section.tables[0].rows
     lines = {row[0]: row[1:] for row in section.long_tables[0].rows}
     assert lines["test.trans-full+conv-full.routing"] == ("600", "2", "a device", "c0ffee")
+
+
+def test_weights_fitted_on_validation_are_rivals_too(tmp_path):
+    def everywhere(rate: float, pair: Pair) -> None:
+        for row in (
+            *temperature_rows(pair),
+            *(r for m in ("product", "mixture") for r in weighted_rows(pair, m)),
+        ):
+            write(tmp_path, row, share(0.9))
+        write(tmp_path, pair.tempered(1.0, split="test"), share(0.9))
+        write(tmp_path, pair.row("product"), share(0.9))
+        write(tmp_path, pair.row("mixture"), share(rate))
+
+    words = "routing beats one weight per expert"
+    before = judged(Archive(tmp_path))
+    assert [one(before, f"{pair.name}: {words}") for pair in PAIRS] == ["undecided here"] * 3
+    everywhere(0.5, COL_OCC)
+    everywhere(1.0, FULL_FULL)
+    after = judged(Archive(tmp_path))
+    assert one(after, f"Col+Occ: {words}") == "not confirmed", "the product is exactly level"
+    assert one(after, f"Full+Full: {words}") == "not confirmed"
+    assert one(after, f"Occ+Full: {words}") == "undecided here"
+    lines = [line for line in COMPOSITION.report(Archive(tmp_path)).tables[0].rows if line is not None]
+    (mixture,) = (line for line in lines if line[1] == "mixture, weights fitted on validation")
+    assert mixture[3].startswith("100.0 %")
+    assert mixture[3].endswith("(1)")
+    assert mixture[5] == "—"

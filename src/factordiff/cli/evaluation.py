@@ -44,6 +44,8 @@ class Request:
     device: str
     dtype: str
     compile: bool = False
+    beta: tuple[float, ...] | None = None
+    weights: tuple[float, ...] | None = None
 
     def row(self) -> Row:
         """What is measured."""
@@ -56,6 +58,8 @@ class Request:
             self.method or ("single" if len(self.experts) == 1 else "routing"),
             self.split,
             temperatures=self.temperatures,
+            beta=self.beta,
+            weights=self.weights,
             queries=self.limit,
             question=self.question,  # type: ignore[arg-type]
         )

@@ -37,6 +37,7 @@ class Options:
     temperatures: Sequence[float] | None = None  # routing temperatures T_m
     partition: Partition | None = None  # factors; None is every cell its own
     beta: Sequence[float] | None = None  # exponents of products and of particle targets
+    weights: Sequence[float] | None = None  # of mixtures
     softness: float = 0.1
     particles: int = 8
     selection: Selection = "highest-target"  # of particle methods
@@ -68,7 +69,7 @@ def _views(objectives: Sequence[str]) -> Views:
 
 _BUILDERS: dict[str, Callable[[Options, Sequence[str]], Method]] = {
     "single": lambda o, e: Method("single", Single()),
-    "mixture": lambda o, e: Method("mixture", Mixture()),
+    "mixture": lambda o, e: Method("mixture", Mixture(o.weights)),
     "product": lambda o, e: Method("product", Product(o.beta)),
     "geometric-mean": lambda o, e: Method("geometric-mean", GeometricMean()),
     "superdiff": lambda o, e: Method("superdiff", SuperDiff()),

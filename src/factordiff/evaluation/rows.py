@@ -41,6 +41,7 @@ class Row:
     factors: str = "pixel"
     temperatures: tuple[float, ...] | None = None
     beta: tuple[float, ...] | None = None
+    weights: tuple[float, ...] | None = None
     resampling: float | None = None  # of particles; None is the usual half
     queries: int | None = None  # the first of the list; None is all
     question: Question = "full"
@@ -57,6 +58,8 @@ class Row:
             parts.append("t" + "-".join(f"{number:g}" for number in self.temperatures))
         if self.beta is not None:
             parts.append("b" + "-".join(f"{number:g}" for number in self.beta))
+        if self.weights is not None:
+            parts.append("w" + "-".join(f"{number:g}" for number in self.weights))
         if self.resampling is not None:
             parts.append(f"r{self.resampling:g}")
         return ".".join(parts)
@@ -143,6 +146,7 @@ def build_method(
         temperatures=row.temperatures,
         partition=_partition(row.factors, queries, index),
         beta=row.beta,
+        weights=row.weights,
         softness=settings.softness,
         resampling=Options.resampling if row.resampling is None else row.resampling,
         particles=settings.particles,

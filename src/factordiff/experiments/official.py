@@ -23,10 +23,11 @@ from factordiff.experiments.composition import (
     PER_SAMPLE,
     READINGS,
     beyond_row,
+    fitted_rows,
 )
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import PAIRS, SINGLES, Pair, single
-from factordiff.experiments.tuning import better_row, fitted_row
+from factordiff.experiments.tuning import better_row
 from factordiff.experiments.workbench import Workbench
 
 SPLITS = {"official": "published pairs of the 120 tasks", "unseen": "tasks never trained on"}
@@ -68,10 +69,7 @@ def run(bench: Workbench) -> None:
         for method in PARTICLES
     ]
     fitted = [
-        row
-        for split in SPLITS
-        for pair in PAIRS
-        if (row := fitted_row(archive, pair, None, split)) is not None
+        row for split in SPLITS for pair in PAIRS for row in fitted_rows(archive, pair, None, split).values()
     ]
     bench.run([row for row in rows() if row.method not in PARTICLES] + chosen + fitted)
 
@@ -86,10 +84,9 @@ def report(archive: Archive) -> Section:
         for label in fixed_rows(pair, "official"):
             each = {split: (fixed_rows(pair, split)[label], "") for split in SPLITS}
             lines.append((pair.name, label, *_cells(archive, each)))
-        fitted = {split: fitted_row(archive, pair, None, split) for split in SPLITS}
-        known = {split: (row, "") for split, row in fitted.items() if row is not None}
-        if len(known) == len(SPLITS):
-            lines.append((pair.name, "per pixel, fitted temperature", *_cells(archive, known)))
+        for label in fitted_rows(archive, pair):
+            each = {split: (fitted_rows(archive, pair, None, split)[label], "") for split in SPLITS}
+            lines.append((pair.name, label, *_cells(archive, each)))
         for method, label in PARTICLES.items():
             for reading, words in READINGS.items():
                 each = {split: (better_row(archive, pair, method, None, split), reading) for split in SPLITS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from factordiff.evaluation.rows import Row
 
@@ -18,6 +18,20 @@ SINGLES = {
     "trans-occ": "Trans-IR, occupancy",
 }
 TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+RATIOS = (
+    0.02,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    10.0,
+    20.0,
+    50.0,
+)  # of two experts' say, everywhere the same
+WEIGHTED = ("product", "mixture")  # whose exponents or weights the ratio sets
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,14 @@ class Pair:
     def tempered(self, temperature: float, queries: int | None = None, split: str = "validation") -> Row:
         """Per-pixel routing with this temperature for the second expert, 1 for the first."""
         return Row(self.experts, "routing", split, temperatures=(1.0, temperature), queries=queries)
+
+    def weighted(
+        self, method: str, ratio: float, queries: int | None = None, split: str = "validation"
+    ) -> Row:
+        """A product or a mixture in which the first expert's say is `ratio` times the second's; the larger is 1."""
+        numbers = None if ratio == 1 else (min(1.0, ratio), min(1.0, 1 / ratio))
+        row = self.row(method, queries, split)
+        return replace(row, weights=numbers) if method == "mixture" else replace(row, beta=numbers)
 
 
 FULL_FULL = Pair("Full+Full", ("trans-full", "conv-full"))

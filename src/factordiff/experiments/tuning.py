@@ -1,12 +1,17 @@
-"""What is chosen on validation queries, never on test: routing temperatures, and how particle methods are set."""
+"""What is chosen on validation queries, never on test: routing temperatures, global weights, settings of particles.
+
+A routing temperature is one number for each expert, the same at every cell; so are exponents of a product and weights
+of a mixture. Who fits the one must fit the others, or the comparison is with a baseline that was not given its chance.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Row
-from factordiff.experiments.pairs import PAIRS, TEMPERATURES, TUNING, TUNING_PARTICLES, Pair
+from factordiff.experiments.pairs import PAIRS, RATIOS, TEMPERATURES, TUNING, TUNING_PARTICLES, Pair
 
 # Exponents (None is 1/M), and below which share of effective particles they are resampled (None is half, 1 is always).
 PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
@@ -14,6 +19,10 @@ PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
     ((1.0, 1.0), None),
     (None, 1.0),
     ((1.0, 1.0), 1.0),
+    ((0.1, 1.0), None),
+    ((1.0, 0.1), None),
+    ((0.1, 1.0), 1.0),
+    ((1.0, 0.1), 1.0),
 )
 
 
@@ -32,21 +41,44 @@ def particle_rows(
     ]
 
 
-def fitted_temperature(archive: Archive, pair: Pair) -> float | None:
-    """The temperature of highest exact accuracy; among equals the one nearest to 1. None before they are run."""
+def weighted_rows(pair: Pair, method: str) -> list[Row]:
+    """A product or a mixture at every ratio of the experts' say, on validation."""
+    return [pair.weighted(method, ratio, TUNING) for ratio in RATIOS]
+
+
+def _best(archive: Archive, rows: Mapping[float, Row]) -> float | None:
+    """The number of highest exact accuracy; among equals the one nearest to 1. None before all of them are run."""
     scores = []
-    for temperature, row in zip(TEMPERATURES, temperature_rows(pair), strict=True):
+    for number, row in rows.items():
         found = archive.outcomes(row)
         if found is None:
             return None
-        scores.append((-float(found.exact.mean()), abs(math.log(temperature)), temperature))
+        scores.append((-float(found.exact.mean()), abs(math.log(number)), number))
     return min(scores)[-1]
+
+
+def fitted_temperature(archive: Archive, pair: Pair) -> float | None:
+    """The temperature of the second expert, with 1 for the first, that routing does best with."""
+    return _best(archive, dict(zip(TEMPERATURES, temperature_rows(pair), strict=True)))
+
+
+def fitted_ratio(archive: Archive, pair: Pair, method: str) -> float | None:
+    """The first expert's say over the second's that a product or a mixture does best with."""
+    return _best(archive, dict(zip(RATIOS, weighted_rows(pair, method), strict=True)))
 
 
 def fitted_row(archive: Archive, pair: Pair, queries: int | None, split: str = "test") -> Row | None:
     """Routing with the fitted temperature."""
     temperature = fitted_temperature(archive, pair)
     return None if temperature is None else pair.tempered(temperature, queries, split)
+
+
+def weighed_row(
+    archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test"
+) -> Row | None:
+    """A product or a mixture with the fitted numbers."""
+    ratio = fitted_ratio(archive, pair, method)
+    return None if ratio is None else pair.weighted(method, ratio, queries, split)
 
 
 def better_row(archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test") -> Row:

@@ -24,8 +24,8 @@ class Engine:
 
     `compile` lets torch compile the network's parts: for the first batch size it sees, and once more for all others.
     `graphs` records each size's pass as a CUDA graph and replays it, so that no kernel waits for Python: give the loop
-    a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel, and
-    neither elsewhere. At every new size the faster passes are compared with the plain ones; one that fails or differs
+    a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel for numbers
+    of 16 bits (its products need tensor cores), and neither elsewhere. At every new size the faster passes are compared with the plain ones; one that fails or differs
     by more than rounding is given up for a slower one, and `failure` says why.
     """
 
@@ -42,7 +42,7 @@ class Engine:
         )
         self._graph_failure: str | None = None
         if cuda if compile is None else compile:
-            self._compile(network.parts, kernel=cuda)
+            self._compile(network.parts, kernel=cuda and network.dtype.itemsize == 2)
 
     def _compile(self, plain: Parts, kernel: bool) -> None:
         import torch._dynamo.config as dynamo  # takes a second that eager passes need not spend

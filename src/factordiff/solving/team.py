@@ -150,7 +150,7 @@ def compose(
     Names come from a mapping, or from the folder, or are counted. `temperatures` are the routing temperatures, in
     order or by name (those left out are 1). `factors` is a name (`pixel`, `row`, `column`, `block:2x2`,
     `component`, `whole`) or a partition; `reveal` is `"fast"`, `"exact"` or a rule. `options` are the further
-    fields of `evaluation.methods.Options`: beta, softness, particles, selection, runs.
+    fields of `evaluation.methods.Options`: beta, weights, softness, particles, selection, resampling, runs.
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
