@@ -67,6 +67,26 @@ def test_frames_are_distinct_and_never_the_query() -> None:
     assert shown.max() == 759
 
 
+def test_a_list_can_be_asked_again_with_other_demonstrations(dataset: Dataset) -> None:
+    once, thrice = dataset.evaluation("validation"), dataset.evaluation("validation", rounds=3)
+    assert len(thrice) == 3 * len(once)
+    for turn in range(3):
+        part = slice(turn * len(once), (turn + 1) * len(once))
+        assert torch.equal(thrice.queries[part], once.queries)
+        assert torch.equal(thrice.condition(part).query, once.condition().query)
+        assert thrice.task_ids[part] == once.task_ids
+        same = (thrice.frames[part] == once.frames).all(1)
+        assert bool(same.all()) if turn == 0 else int(same.sum()) <= 1
+    # Demonstrations are training instances of the query's own task, none twice.
+    assert torch.equal(thrice.frames // 1000, thrice.task_indices[:, None].expand(-1, 3))
+    assert int((thrice.frames % 1000).max()) == 759
+    assert (thrice.frames.sort(1).values.diff(dim=1) > 0).all()
+    assert torch.equal(dataset.evaluation("validation", 5, 3).frames[:5], once.frames[:5])
+    for split, rounds in (("official", 2), ("validation", 0)):
+        with pytest.raises(InvalidInput, match=f"rounds: expected 1, or more on .*got {rounds} on {split}"):
+            dataset.evaluation(split, rounds=rounds)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("frame", range(5))
 def test_every_other_instance_is_equally_likely_in_every_frame(frame: int) -> None:
     items = torch.arange(759 * 200)

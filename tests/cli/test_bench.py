@@ -92,7 +92,11 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
         "--experts",
         folders,
         "--limit",
+        "1",
+        "--rounds",
         "2",
+        "--split",
+        "validation",
         "--rule",
         "margin:0.01",
         "--curve",
@@ -101,6 +105,8 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
         str(out),
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
+    about = json.loads(out.read_text())["about"]
+    assert (about["queries"], about["rounds"]) == (2, 2)
     points = [Point(**point) for point in json.loads(out.read_text())["points"]]
     assert [point.rule for point in points] == [
         "confidence:4",

@@ -7,7 +7,7 @@ captured graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
@@ -135,12 +135,13 @@ class Dataset:
         ]
         return torch.from_numpy(exchangeable_colors(*shown)).to(self.device)
 
-    def evaluation(self, split: Split, limit: int | None = None) -> EvaluationSet:
+    def evaluation(self, split: Split, limit: int | None = None, rounds: int = 1) -> EvaluationSet:
         """A fixed list of queries with fixed demonstrations, on this device; `limit` takes its first ones.
 
         `validation` and `test` are RE-ARC queries with three demonstrations out of the 760, `official` the
         published pairs of the same tasks, `unseen` those of the other tasks that fit. The order interleaves the
-        tasks: query 0 of every task, then query 1 of every task, and so on.
+        tasks: query 0 of every task, then query 1 of every task, and so on. With several `rounds` all of them follow
+        again, each time with other demonstrations of the 760: fresh questions where queries are few.
         """
         if limit is not None and limit < 1:
             raise InvalidInput(f"limit: expected at least 1, got {limit}")
@@ -150,24 +151,43 @@ class Dataset:
             queries = official_queries(self.artefact, split)
         else:
             raise InvalidInput(f"split: expected validation, test, official or unseen, got {split!r}")
-        return queries.first(limit).to(self.device)
+        if rounds < 1 or (rounds > 1 and split not in ("validation", "test")):
+            raise InvalidInput(f"rounds: expected 1, or more on validation or test, got {rounds} on {split}")
+        return _repeated(queries.first(limit), rounds).to(self.device)
+
+
+def _repeated(queries: EvaluationSet, rounds: int) -> EvaluationSet:
+    """The queries `rounds` times: with their own demonstrations, then with drawn ones."""
+    if rounds == 1:
+        return queries
+    items, frames = torch.arange(len(queries)), queries.frames.shape[1]
+    first = queries.task_indices[:, None] * TEST.stop
+    drawn = [first + draw_context(0, turn, items, None, frames) for turn in range(1, rounds)]
+    return replace(
+        queries,
+        queries=queries.queries.repeat(rounds),
+        frames=torch.cat([queries.frames, *drawn]),
+        present=queries.present.repeat(rounds, 1),
+        task_indices=queries.task_indices.repeat(rounds),
+        numbers=queries.numbers.repeat(rounds),
+    )
 
 
 def draw_context(
     seed: int | Tensor,
     step: int | Tensor,
     items: Int[Tensor, " item"],
-    query: Int[Tensor, " item"],
+    query: Int[Tensor, " item"] | None,
     frames: int,
 ) -> Int[Tensor, "item frame"]:
-    """Distinct training instances other than the query, every ordered choice equally likely.
+    """Distinct training instances other than the query (None: it is no training instance), all choices equally likely.
 
-    Frame k is drawn from the 759 - k instances that are left, and shifted past those taken before it, smallest
-    first; `taken` stays sorted by passing the newcomer along it.
+    Each frame is drawn from the instances that are left, and shifted past those taken before it, smallest first;
+    `taken` stays sorted by passing the newcomer along it.
     """
-    taken, context = [query], []
+    taken, context = [] if query is None else [query], []
     for frame in range(frames):
-        drawn = integers(len(TRAIN) - 1 - frame, seed, Purpose.CONTEXT, step, items, frame)
+        drawn = integers(len(TRAIN) - len(taken), seed, Purpose.CONTEXT, step, items, frame)
         for earlier in taken:
             drawn = drawn + (drawn >= earlier).to(torch.int64)
         context.append(drawn)

@@ -32,6 +32,7 @@ def bench(
     rule: Annotated[str, typer.Option(help="The adaptive rule: margin:0.95, entropy:0.1 ...")] = DEFAULT_RULE,
     split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "test",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
+    rounds: Annotated[int, typer.Option(help="Ask each query so often, with other demonstrations.")] = 1,
     slow_limit: Annotated[int | None, typer.Option(help="Queries of the straightforward loop.")] = None,
     batch: Annotated[int, typer.Option(help="Rows in flight; 0 chooses for the device.")] = 0,
     curve: Annotated[
@@ -73,7 +74,7 @@ def bench(
     networks = [load_expert(name, where, torch.bfloat16 if cuda else torch.float32) for name in names]
     count = limit or (None if cuda and not quick else 2_400 if cuda else 3 if quick else 120)
     dataset = Dataset.load(where)
-    queries = dataset.evaluation(split, count)  # type: ignore[arg-type]
+    queries = dataset.evaluation(split, count, rounds)  # type: ignore[arg-type]
     setup = Bench(
         networks,
         queries,
@@ -95,6 +96,7 @@ def bench(
         "rule": rule,
         "split": split,
         "queries": len(queries),
+        "rounds": rounds,
         "batch": setup.batch,
     }
     console = Console()

@@ -25,8 +25,9 @@ class Engine:
     `compile` lets torch compile the network's parts: for the first batch size it sees, and once more for all others.
     `graphs` records each size's pass as a CUDA graph and replays it, so that no kernel waits for Python: give the loop
     a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel for numbers
-    of 16 bits (its products need tensor cores), and neither elsewhere. At every new size the faster passes are compared with the plain ones; one that fails or differs
-    by more than rounding is given up for a slower one, and `failure` says why.
+    of 16 bits (its products need tensor cores), and neither elsewhere. At every new size the faster passes are
+    compared with the plain ones; one that fails or differs by more than rounding is given up for a slower one, and
+    `failure` says why.
     """
 
     def __init__(self, network: Network, *, compile: bool | None = None, graphs: bool | None = None) -> None:
