@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Figures:
 def measure_figures(folder: Path, files: Iterable[Path]) -> Figures:
     """Figures of the expert in a folder from files of its records.
 
-    Of several runs on the same list the longest is the figure, and the others are compared with it answer by answer.
+    Of several runs on the same list the longest is the figure, and all are compared with each other answer by answer.
     """
     weights = weight_hash(folder)
     by_list: dict[tuple[str, str], list[RecordFile]] = {}
@@ -97,9 +98,9 @@ def measure_figures(folder: Path, files: Iterable[Path]) -> Figures:
         by_list.setdefault((how["split"], how["question"]), []).append(file)
     measured, agreements = [], []
     for _, runs in sorted(by_list.items()):
-        first, *others = sorted(runs, key=lambda file: -len(file.done))
-        measured.append(_figure(first))
-        agreements += [_agreement(first, other) for other in others]
+        longest_first = sorted(runs, key=lambda file: -len(file.done))
+        measured.append(_figure(longest_first[0]))
+        agreements += [_agreement(*two) for two in combinations(longest_first, 2)]
     return Figures(weights, data, tuple(measured), tuple(agreements))
 
 
