@@ -12,7 +12,7 @@ from factordiff.evaluation.outcomes import Archive
 from factordiff.experiments import claims, compute
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, PAIRS, single
-from factordiff.experiments.tuning import fitted_temperature, settled
+from factordiff.experiments.tuning import fitted_ratio, fitted_temperature, settled
 from tests.experiments.lookup import lookup_bench
 
 
@@ -75,6 +75,16 @@ def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(fold
         assert archive.outcomes(pair.tempered(best, 1200)).exact.mean() == max(scores.values())
         if scores[1.0] == max(scores.values()):
             assert best == 1.0
+
+
+def a_small_exponent_takes_a_veto_away(folder):
+    archive = Archive(folder)
+    # At background the color expert gives the truth 1e-6 of its mass, the occupancy expert 0.98.
+    ratio = fitted_ratio(archive, COL_OCC, "product")
+    assert ratio < 1
+    assert archive.outcomes(COL_OCC.weighted("product", ratio, split="test")).exact.all()
+    (text,) = EXPERIMENTS["composition"].report(archive).paragraphs
+    assert "in the median: trans-color -14 and trans-occ -0.02." in text
 
 
 def official_tables_ask_for_the_shape_too(folder):
@@ -154,6 +164,7 @@ def test_every_experiment_from_end_to_end(sets, tmp_path):
     every_row_of_every_plan_has_records(folder)
     passes_are_counted_as_the_paper_counts_them(folder)
     a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder)
+    a_small_exponent_takes_a_veto_away(folder)
     official_tables_ask_for_the_shape_too(folder)
     claims_are_judged_on_what_was_run(folder)
     the_report_is_made_from_files_alone(folder, tmp_path)

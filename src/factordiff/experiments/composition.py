@@ -17,10 +17,11 @@ on validation, and both readings of their answer are shown: a baseline gets its 
 from __future__ import annotations
 
 from factordiff.evaluation.document import NOTHING, Section, Table
+from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, paper, percent
-from factordiff.experiments.pairs import BEYOND, EVERYTHING, PAIRS, SINGLES, WEIGHTED, Pair, single
+from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, WEIGHTED, Pair, single
 from factordiff.experiments.tuning import (
     better_row,
     fitted_row,
@@ -149,8 +150,25 @@ def report(archive: Archive) -> Section:
     )
     return Section(
         "Compositions (Table 2)",
+        _vetoes(archive),
         tables=(Table(headings, tuple(lines), caption),),
         long_tables=tuple(_per_task(archive, pair) for pair in PAIRS),
+    )
+
+
+def _vetoes(archive: Archive) -> tuple[str, ...]:
+    """Why products of specialists fail: an expert forbids the truth where it was taught nothing."""
+    found = {name: read_finding(archive.folder, f"confidence-{name}") for name in COL_OCC.experts}
+    told = {
+        name: curve["truth"][0][1] for name, curve in found.items() if curve and any(curve.get("truth", ()))
+    }
+    if len(told) < len(found):
+        return ()
+    medians = " and ".join(f"{name} {value:.2g}" for name, value in told.items())
+    return (
+        f"Col+Occ, the log-probability of the truth at hidden background cells, in the median: {medians}. Where one "
+        "expert all but forbids what is so, a product with equal exponents lets it, at every such cell. A small "
+        "exponent for that expert takes the veto away, as a mixture does: such numbers are fitted below the rule.",
     )
 
 

@@ -36,7 +36,7 @@ def run(bench: Workbench) -> None:
         bench.find(
             f"confidence-{name}",
             (name,),
-            {"queries": bench.size(TUNING)},
+            {"queries": bench.size(TUNING), "truth": True},
             lambda name=name: confidence_curve(  # type: ignore[misc]
                 bench.experts(name).expert, queries, bench.size(TUNING)
             ),
@@ -105,13 +105,18 @@ def _shares(confidence: dict[str, dict[str, list[list[float]]]]) -> Table:
                 f"{sum(curve['margin'][side]) / cells:.3f}",
             ]
         shares = ", ".join(f"{share:.3f}" for share in curve["largest_color_share"])
-        lines.append((name, *sides, shares))
+        truth = [", ".join(f"{value:.2g}" for value in side) for side in curve.get("truth", ([], []))]
+        lines.append((name, *sides, shares, *(text or NOTHING for text in truth)))
     headings = (
         "expert", "right at background, %", "mean margin there", "right at foreground, %", "mean margin there",
         "largest color's share of the foreground, 10 / 50 / 90 %",
+        "log-probability of the truth at background, 10 / 50 / 90 %", "at foreground",
     )  # fmt: skip
     return Table(
-        headings, tuple(lines), "Hidden cells of half-shown answers; a flat split has a share of 0.111."
+        headings,
+        tuple(lines),
+        "Hidden cells of half-shown answers; a flat split has a share of 0.111. Who gives the truth a very low "
+        "log-probability forbids it, and in a product nobody can overrule that but by a larger exponent.",
     )
 
 
