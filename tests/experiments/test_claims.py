@@ -15,7 +15,7 @@ from factordiff.experiments.catalogue import provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
 from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, Pair, single
-from factordiff.experiments.tuning import temperature_rows, weighted_rows
+from factordiff.experiments.tuning import candidates
 
 TASKS, PER_TASK = 20, 30
 QUERIES = TASKS * PER_TASK
@@ -197,10 +197,8 @@ def test_provenance_names_hashes_device_commit_and_time(paper_like):
 
 def test_weights_fitted_on_validation_are_rivals_too(tmp_path):
     def everywhere(rate: float, pair: Pair) -> None:
-        for row in (
-            *temperature_rows(pair),
-            *(r for m in ("product", "mixture") for r in weighted_rows(pair, m)),
-        ):
+        fitted = [candidates(pair, method) for method in ("routing", "product", "mixture")]
+        for row in (row for rows in fitted for row in rows.values()):
             write(tmp_path, row, share(0.9))
         write(tmp_path, pair.tempered(1.0, split="test"), share(0.9))
         write(tmp_path, pair.row("product"), share(0.9))

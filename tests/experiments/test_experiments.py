@@ -12,7 +12,7 @@ from factordiff.evaluation.outcomes import Archive
 from factordiff.experiments import claims, compute
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, PAIRS, single
-from factordiff.experiments.tuning import fitted_ratio, fitted_temperature, settled
+from factordiff.experiments.tuning import fitted_number, settled
 from tests.experiments.lookup import lookup_bench
 
 
@@ -70,7 +70,7 @@ def passes_are_counted_as_the_paper_counts_them(folder):
 def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
     archive = Archive(folder)
     for pair in PAIRS:
-        best = fitted_temperature(archive, pair)
+        best = fitted_number(archive, pair, "routing")
         scores = {t: archive.outcomes(pair.tempered(t, 1200)).exact.mean() for t in (0.05, 0.25, 1.0, 4.0)}
         assert archive.outcomes(pair.tempered(best, 1200)).exact.mean() == max(scores.values())
         if scores[1.0] == max(scores.values()):
@@ -80,7 +80,7 @@ def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(fold
 def a_small_exponent_takes_a_veto_away(folder):
     archive = Archive(folder)
     # At background the color expert gives the truth 1e-6 of its mass, the occupancy expert 0.98.
-    ratio = fitted_ratio(archive, COL_OCC, "product")
+    ratio = fitted_number(archive, COL_OCC, "product")
     assert ratio < 1
     assert archive.outcomes(COL_OCC.weighted("product", ratio, split="test")).exact.all()
     (text,) = EXPERIMENTS["composition"].report(archive).paragraphs

@@ -8,13 +8,11 @@ from factordiff.evaluation.outcomes import Archive
 from factordiff.experiments.pairs import COL_OCC, OCC_FULL
 from factordiff.experiments.tuning import (
     better_row,
-    fitted_ratio,
-    fitted_temperature,
+    candidates,
+    fitted_number,
+    fitted_row,
     particle_rows,
     settled,
-    temperature_rows,
-    weighed_row,
-    weighted_rows,
 )
 from tests.experiments.test_claims import share, write
 
@@ -38,36 +36,37 @@ def test_a_particle_method_is_set_as_it_did_best_by_its_better_reading(tmp_path)
 
 
 def test_a_temperature_is_the_best_and_among_equals_the_nearest_to_one(tmp_path):
-    rows = temperature_rows(COL_OCC)
+    rows = list(candidates(COL_OCC, "routing").values())
     for row in rows[:-1]:
         write(tmp_path, row, share(0.5))
-    assert fitted_temperature(Archive(tmp_path), COL_OCC) is None, "one of them is not run"
+    assert fitted_number(Archive(tmp_path), COL_OCC, "routing") is None, "one of them is not run"
     write(tmp_path, rows[-1], share(0.5))
-    assert fitted_temperature(Archive(tmp_path), COL_OCC) == 1.0
+    assert fitted_number(Archive(tmp_path), COL_OCC, "routing") == 1.0
     rows[1].file(tmp_path).unlink()
     write(tmp_path, rows[1], share(0.6))
-    assert fitted_temperature(Archive(tmp_path), COL_OCC) == 0.1
+    assert fitted_number(Archive(tmp_path), COL_OCC, "routing") == 0.1
 
 
 def test_a_product_and_a_mixture_get_the_ratio_that_validation_likes_best(tmp_path):
     for method in ("product", "mixture"):
-        for row in weighted_rows(COL_OCC, method)[1:]:
+        first, *others = candidates(COL_OCC, method).values()
+        for row in others:
             write(tmp_path, row, share(0.5))
-        assert weighed_row(Archive(tmp_path), COL_OCC, method, 600) is None, "one of them is not run"
-        write(tmp_path, weighted_rows(COL_OCC, method)[0], share(0.5))
-        assert fitted_ratio(Archive(tmp_path), COL_OCC, method) == 1.0
-        assert weighed_row(Archive(tmp_path), COL_OCC, method, 600) == COL_OCC.row(method, 600), "equal says"
-        best = weighted_rows(COL_OCC, method)[2]
+        assert fitted_row(Archive(tmp_path), COL_OCC, method, 600) is None, "one of them is not run"
+        write(tmp_path, first, share(0.5))
+        assert fitted_number(Archive(tmp_path), COL_OCC, method) == 1.0
+        assert fitted_row(Archive(tmp_path), COL_OCC, method, 600) == COL_OCC.row(method, 600), "equal says"
+        best = candidates(COL_OCC, method)[0.1]
         best.file(tmp_path).unlink()
         write(tmp_path, best, share(0.6))
-    product = weighed_row(Archive(tmp_path), COL_OCC, "product", 600)
-    mixture = weighed_row(Archive(tmp_path), COL_OCC, "mixture", 600)
+    product = fitted_row(Archive(tmp_path), COL_OCC, "product", 600)
+    mixture = fitted_row(Archive(tmp_path), COL_OCC, "mixture", 600)
     assert (product.beta, product.weights, product.split) == ((0.1, 1.0), None, "test")
     assert (mixture.beta, mixture.weights, mixture.split) == (None, (0.1, 1.0), "test")
     assert COL_OCC.weighted("product", 4.0).beta == (1.0, 0.25), "the larger say is 1"
 
 
 def test_rows_of_other_weights_have_other_names():
-    names = [row.name for method in ("product", "mixture") for row in weighted_rows(COL_OCC, method)]
+    names = [row.name for method in ("product", "mixture") for row in candidates(COL_OCC, method).values()]
     assert len(set(names)) == len(names)
     assert COL_OCC.weighted("mixture", 0.1).name == "validation.trans-color+trans-occ.mixture.w0.1-1"

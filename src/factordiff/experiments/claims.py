@@ -10,7 +10,6 @@ from factordiff.evaluation.statistics import Contest, Estimate
 from factordiff.evaluation.verdicts import MARGIN, Judgement, Verdict, above, not_worse, strongest, together
 from factordiff.experiments.composition import (
     FITTED,
-    FITTED_ROUTING,
     PARTICLES,
     PER_SAMPLE,
     fitted_rows,
@@ -117,11 +116,11 @@ def fitted(archive: Archive) -> tuple[Verdict, ...]:
     verdicts = []
     for pair in PAIRS:
         found = {label: archive.outcomes(row) for label, row in fitted_rows(archive, pair).items()}
-        routed = found.pop(FITTED_ROUTING, None)
+        routed = found.pop(FITTED["routing"], None)
         known = {label: one for label, one in found.items() if one is not None}
         against = {} if routed is None else {label: routed.against(one) for label, one in known.items()}
         judged: list[Judgement] = [above(contest.gain) for contest in against.values()]
-        judged += ["undecided here"] * (len(FITTED) - len(against))
+        judged += ["undecided here"] * (len(FITTED) - 1 - len(against))
         verdicts.append(
             Verdict(
                 f"{pair.name}: routing beats one weight per expert even where that is fitted on validation",

@@ -21,15 +21,8 @@ from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.outcomes import Archive, Outcomes
 from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, paper, percent
-from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, WEIGHTED, Pair, single
-from factordiff.experiments.tuning import (
-    better_row,
-    fitted_row,
-    particle_rows,
-    temperature_rows,
-    weighed_row,
-    weighted_rows,
-)
+from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, Pair, single
+from factordiff.experiments.tuning import better_row, candidates, fitted_row, particle_rows
 from factordiff.experiments.workbench import Workbench
 
 PER_SAMPLE = {"geometric-mean": "Average (PoE)", "superdiff": "Density (SuperDiff)"}
@@ -52,10 +45,10 @@ BEYOND_METHODS = {
     "views": "view factorisation",
     "soft-routing": "soft routing",
 }
-FITTED_ROUTING = "per pixel, temperature fitted on validation"
 FITTED = {
     "mixture": "mixture, weights fitted on validation",
     "product": "product, exponents fitted on validation",
+    "routing": "per pixel, temperature fitted on validation",
 }
 FACTORS = {
     "row": "rows",
@@ -84,9 +77,8 @@ def rows() -> list[Row]:
 
 def tuning_rows(pair: Pair) -> list[Row]:
     """What validation decides by."""
-    weighted = [row for method in WEIGHTED for row in weighted_rows(pair, method)]
-    particles = [row for method in PARTICLES for row in particle_rows(pair, method)]
-    return [*temperature_rows(pair), *weighted, *particles]
+    fitted = [row for method in FITTED for row in candidates(pair, method).values()]
+    return [*fitted, *(row for method in PARTICLES for row in particle_rows(pair, method))]
 
 
 def run(bench: Workbench) -> None:
@@ -102,9 +94,8 @@ def run(bench: Workbench) -> None:
 def fitted_rows(
     archive: Archive, pair: Pair, queries: int | None = BEYOND, split: str = "test"
 ) -> dict[str, Row]:
-    """What has one fitted number for each expert, by the name in the table: routing, mixture, product."""
-    found = {label: weighed_row(archive, pair, method, queries, split) for method, label in FITTED.items()}
-    found[FITTED_ROUTING] = fitted_row(archive, pair, queries, split)
+    """What has one fitted number for each expert, by the name in the table; what is not fitted yet is left out."""
+    found = {label: fitted_row(archive, pair, method, queries, split) for method, label in FITTED.items()}
     return {label: row for label, row in found.items() if row is not None}
 
 
@@ -181,7 +172,7 @@ def _beyond(archive: Archive) -> list[tuple[str, ...]]:
         ]
         lines.append(_line("beyond", label, nothing, [percent(one, BEYOND) for one in found]))
     fitted = [fitted_rows(archive, pair) for pair in PAIRS]
-    for label in (*FITTED.values(), FITTED_ROUTING):
+    for label in FITTED.values():
         cells = [
             NOTHING if label not in rows_ else _numbered(archive.outcomes(rows_[label]), rows_[label])
             for rows_ in fitted

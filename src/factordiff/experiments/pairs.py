@@ -18,20 +18,8 @@ SINGLES = {
     "trans-occ": "Trans-IR, occupancy",
 }
 TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-RATIOS = (
-    0.02,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    10.0,
-    20.0,
-    50.0,
-)  # of two experts' say, everywhere the same
-WEIGHTED = ("product", "mixture")  # whose exponents or weights the ratio sets
+# How much the first expert's say counts beside the second's, the same at every cell.
+RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
 
 
 @dataclass(frozen=True)
@@ -65,6 +53,14 @@ class Pair:
         numbers = None if ratio == 1 else (min(1.0, ratio), min(1.0, 1 / ratio))
         row = self.row(method, queries, split)
         return replace(row, weights=numbers) if method == "mixture" else replace(row, beta=numbers)
+
+    def fitted(
+        self, method: str, number: float, queries: int | None = None, split: str = "validation"
+    ) -> Row:
+        """A method with the one number that is fitted: a temperature of routing, a ratio of the others."""
+        if method == "routing":
+            return self.tempered(number, queries, split)
+        return self.weighted(method, number, queries, split)
 
 
 FULL_FULL = Pair("Full+Full", ("trans-full", "conv-full"))

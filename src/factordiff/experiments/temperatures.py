@@ -16,7 +16,7 @@ from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, percent
 from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, SINGLES, TEMPERATURES, TUNING
-from factordiff.experiments.tuning import temperature_rows
+from factordiff.experiments.tuning import candidates
 from factordiff.experiments.workbench import Workbench
 
 EXPERTS = (*SINGLES, "trans-occ-default-head")
@@ -25,7 +25,7 @@ HEADS = {"zero head": COL_OCC, "default head": DEFAULT_HEAD}
 
 def rows() -> list[Row]:
     """Both occupancy experts at every temperature."""
-    return [row for pair in HEADS.values() for row in temperature_rows(pair)]
+    return [row for pair in HEADS.values() for row in candidates(pair, "routing").values()]
 
 
 def run(bench: Workbench) -> None:
@@ -45,7 +45,10 @@ def run(bench: Workbench) -> None:
 
 def report(archive: Archive) -> Section:
     """Accuracy by temperature, confidence against correctness, and how the foreground is split."""
-    found = {head: [archive.outcomes(row) for row in temperature_rows(pair)] for head, pair in HEADS.items()}
+    found = {
+        head: [archive.outcomes(row) for row in candidates(pair, "routing").values()]
+        for head, pair in HEADS.items()
+    }
     lines = [
         (
             f"{temperature:g}",

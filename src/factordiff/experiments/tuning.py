@@ -7,7 +7,6 @@ of a mixture. Who fits the one must fit the others, or the comparison is with a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import PARTICLE_METHODS, Row
@@ -26,9 +25,10 @@ PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
 )
 
 
-def temperature_rows(pair: Pair) -> list[Row]:
-    """Routing at every temperature of the second expert, on validation."""
-    return [pair.tempered(temperature, TUNING) for temperature in TEMPERATURES]
+def candidates(pair: Pair, method: str) -> dict[float, Row]:
+    """Routing at every temperature, a product or a mixture at every ratio of the experts' say, on validation."""
+    numbers = TEMPERATURES if method == "routing" else RATIOS
+    return {number: pair.fitted(method, number, TUNING) for number in numbers}
 
 
 def particle_rows(
@@ -41,15 +41,10 @@ def particle_rows(
     ]
 
 
-def weighted_rows(pair: Pair, method: str) -> list[Row]:
-    """A product or a mixture at every ratio of the experts' say, on validation."""
-    return [pair.weighted(method, ratio, TUNING) for ratio in RATIOS]
-
-
-def _best(archive: Archive, rows: Mapping[float, Row]) -> float | None:
+def fitted_number(archive: Archive, pair: Pair, method: str) -> float | None:
     """The number of highest exact accuracy; among equals the one nearest to 1. None before all of them are run."""
     scores = []
-    for number, row in rows.items():
+    for number, row in candidates(pair, method).items():
         found = archive.outcomes(row)
         if found is None:
             return None
@@ -57,28 +52,12 @@ def _best(archive: Archive, rows: Mapping[float, Row]) -> float | None:
     return min(scores)[-1]
 
 
-def fitted_temperature(archive: Archive, pair: Pair) -> float | None:
-    """The temperature of the second expert, with 1 for the first, that routing does best with."""
-    return _best(archive, dict(zip(TEMPERATURES, temperature_rows(pair), strict=True)))
-
-
-def fitted_ratio(archive: Archive, pair: Pair, method: str) -> float | None:
-    """The first expert's say over the second's that a product or a mixture does best with."""
-    return _best(archive, dict(zip(RATIOS, weighted_rows(pair, method), strict=True)))
-
-
-def fitted_row(archive: Archive, pair: Pair, queries: int | None, split: str = "test") -> Row | None:
-    """Routing with the fitted temperature."""
-    temperature = fitted_temperature(archive, pair)
-    return None if temperature is None else pair.tempered(temperature, queries, split)
-
-
-def weighed_row(
+def fitted_row(
     archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test"
 ) -> Row | None:
-    """A product or a mixture with the fitted numbers."""
-    ratio = fitted_ratio(archive, pair, method)
-    return None if ratio is None else pair.weighted(method, ratio, queries, split)
+    """The method with the fitted number."""
+    number = fitted_number(archive, pair, method)
+    return None if number is None else pair.fitted(method, number, queries, split)
 
 
 def better_row(archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test") -> Row:
