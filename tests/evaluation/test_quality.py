@@ -45,11 +45,14 @@ def test_equal_quality(lost: list[int], won: list[int], equal: bool) -> None:
     assert found.equal is equal
 
 
-def test_the_choice_is_the_cheapest_of_equals() -> None:
+def test_the_choice_is_the_cheapest_of_equals_with_room_to_spare() -> None:
     points = [
         Point("confidence:128", 0.9, 1.0, 200.0, equal=True),
         Point("margin:0.5", 0.7, 1.0, 2.0),
-        Point("margin:0.9", 0.9, 1.0, 3.0, equal=True),
+        Point("margin:0.6", 0.9, 1.0, 2.1, largest_drop=0.016, equal=True),
+        Point("margin:0.7", 0.899, 1.0, 2.2, equal=True),
+        Point("margin:0.8", 0.901, 1.0, 2.3, equal=True),
+        Point("margin:0.9", 0.89925, 1.0, 3.0, largest_drop=0.015, equal=True),
         Point("entropy:1", 0.9, 1.0, 4.0, equal=True),
     ]
     assert choice(points).rule == "margin:0.9"

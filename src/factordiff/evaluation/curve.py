@@ -9,7 +9,7 @@ import torch
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
-from factordiff.evaluation.quality import Quality
+from factordiff.evaluation.quality import DIFFERENCE, DROP, ROUNDING, Quality
 from factordiff.experts.expert import Expert
 from factordiff.pictures import png
 from factordiff.sampling.first_pass import FirstPass
@@ -97,8 +97,22 @@ def accuracy_against_passes(
 
 
 def choice(points: Sequence[Point]) -> Point:
-    """The point of fewest passes among those as good as the loop."""
-    return min((point for point in points if point.equal), key=lambda point: point.passes)
+    """The point of fewest passes among those as good as the loop, the first, with half of what is allowed to spare.
+
+    The largest drop of 120 tasks is the maximum of 120 noisy numbers: a rule that is just within bounds on the queries
+    it was chosen by is as likely as not beyond them on others.
+    """
+    loop = points[0]
+    return min(
+        (
+            point
+            for point in points
+            if point.equal
+            and abs(point.exact - loop.exact) <= DIFFERENCE / 2 + ROUNDING
+            and point.largest_drop <= DROP / 2 + ROUNDING
+        ),
+        key=lambda point: point.passes,
+    )
 
 
 def every_rule() -> list[str]:

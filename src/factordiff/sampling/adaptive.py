@@ -38,7 +38,7 @@ class ByMargin(Adaptive):
     exceeds 1: that threshold is one cell per pass, the paper's loop without its idle steps.
     """
 
-    threshold: float = 0.95
+    threshold: float = 0.995
 
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
@@ -85,7 +85,7 @@ class ByProduct(Adaptive):
     $1 - \sum_{i \in U} (1 - p_i^{(1)})$, and that must reach $\theta$.
     """
 
-    threshold: float = 0.9
+    threshold: float = 0.99
     bound: Bound = "product"
 
     def __post_init__(self) -> None:
