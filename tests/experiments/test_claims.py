@@ -15,7 +15,7 @@ from factordiff.experiments.catalogue import provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
 from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, Pair, single
-from factordiff.experiments.tuning import candidates
+from factordiff.experiments.tuning import candidates, particle_rows
 
 TASKS, PER_TASK = 20, 30
 QUERIES = TASKS * PER_TASK
@@ -55,6 +55,8 @@ def write_pair(folder, pair: Pair, rates: dict[str, float], singles: tuple[float
     for method, rate in rates.items():
         drawn = share(rate - 0.1) if method in ("fkc", "rne") else None
         write(folder, pair.row(method), share(rate), drawn)
+        for setting in () if drawn is None else particle_rows(pair, method):
+            write(folder, setting, share(rate)[:TASKS])
 
 
 @pytest.fixture
@@ -124,6 +126,14 @@ def test_a_claim_about_all_methods_waits_for_all_of_them(tmp_path):
     assert one(found, "consistently outperforms") == "not confirmed"
     figures = next(v.figures for v in report.verdicts if "12 points" in v.claim)
     assert figures.endswith("not run: Density (SuperDiff), FKC, RNE")
+
+
+def test_a_particle_method_without_all_its_settings_has_not_had_its_chance(paper_like, tmp_path):
+    particle_rows(COL_OCC, "fkc")[-1].file(tmp_path).unlink()
+    report = claims.report(Archive(tmp_path))
+    (found,) = (verdict for verdict in report.verdicts if "12 points" in verdict.claim)
+    assert found.judgement == "undecided here"
+    assert found.figures.endswith("not run: FKC")
 
 
 def test_the_table_has_the_paper_beside_ours_and_both_readings(paper_like):

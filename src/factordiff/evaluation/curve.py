@@ -12,6 +12,7 @@ from factordiff.composition.composition import Composition
 from factordiff.evaluation.quality import DIFFERENCE, DROP, ROUNDING, Quality
 from factordiff.experts.expert import Expert
 from factordiff.pictures import png
+from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.rules import REPAIR, rule_named
 from factordiff.sampling.sampler import sample
@@ -26,6 +27,12 @@ GRID: dict[str, tuple[float, ...]] = {
     "confidence": (1, 2, 4, 8, 16, 32, 64, 128),
 }
 LOOP = "confidence:128"
+DEFAULTS = (
+    f"margin:{ByMargin().threshold:g}",
+    f"entropy:{ByEntropy().gamma:g}",
+    f"product:{ByProduct().threshold:g}",
+    f"frechet:{ByProduct().threshold:g}",
+)
 # Repaired where it was unsure: each threshold of a margin, with what fell short of it revealed again.
 REPAIRED = (0.5, 0.8, 0.9, 0.95, 0.99)
 MARKS = {
@@ -123,21 +130,33 @@ def every_rule() -> list[str]:
 
 
 def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:
-    """The curves as a PNG, the chosen setting marked."""
+    """The curves as a PNG, whole and near the fewest passes; the chosen rule has a ring, the defaults have labels."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.2))
-    axes = figure.subplots()
-    for family in dict.fromkeys(point.family for point in points):
-        line = sorted((point.passes, 100 * point.exact) for point in points if point.family == family)
-        axes.plot(*zip(*line, strict=True), marker=MARKS.get(family, "."), markersize=4, label=family)
-    for point in points:
-        if point.rule == chosen:
-            axes.plot(point.passes, 100 * point.exact, "o", markersize=14, fillstyle="none", color="black")
-            axes.annotate(chosen, (point.passes, 100 * point.exact), (8, -14), textcoords="offset points")
-    axes.set_xscale("log")
-    axes.set_xlabel("passes per grid, all experts")
-    axes.set_ylabel("exact %")
-    axes.set_title(title, fontsize=10)
-    axes.legend(fontsize=8)
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    whole, near = figure.subplots(1, 2)
+    for axes in (whole, near):
+        for family in dict.fromkeys(point.family for point in points):
+            line = sorted((point.passes, 100 * point.exact) for point in points if point.family == family)
+            axes.plot(*zip(*line, strict=True), marker=MARKS.get(family, "."), markersize=4, label=family)
+        for point in points:
+            if point.rule == chosen:
+                axes.plot(
+                    point.passes, 100 * point.exact, "o", markersize=14, fillstyle="none", color="black"
+                )
+        axes.set_xscale("log")
+        axes.set_xlabel("passes per grid, all experts")
+    cheap = [point for point in points if point.family != "confidence"] or points
+    for number, point in enumerate(point for point in cheap if point.rule in {*DEFAULTS, chosen}):
+        at = (point.passes, 100 * point.exact)
+        arrow = {"arrowstyle": "-", "color": "grey", "linewidth": 0.6}
+        near.annotate(
+            point.rule, at, (30, -30 - 14 * number), textcoords="offset points", fontsize=8, arrowprops=arrow
+        )
+    near.set_xlim(0.97 * min(point.passes for point in cheap), 1.1 * max(point.passes for point in cheap))
+    near.set_xticks([2, 3, 4, 5, 6], ["2", "3", "4", "5", "6"], minor=False)
+    near.set_xticks([], minor=True)
+    whole.set_ylabel("exact %")
+    whole.legend(fontsize=8)
+    figure.suptitle(title, fontsize=10)
     return png(figure)

@@ -22,6 +22,12 @@ PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
     ((1.0, 0.1), None),
     ((0.1, 1.0), 1.0),
     ((1.0, 0.1), 1.0),
+    # The same ratios at another scale. Who takes the likeliest value sees no difference, but these methods draw, and a
+    # tenth of an expert's log-probabilities is a flat expert.
+    ((1.0, 10.0), None),
+    ((10.0, 1.0), None),
+    ((1.0, 10.0), 1.0),
+    ((10.0, 1.0), 1.0),
 )
 
 

@@ -59,7 +59,7 @@ class ByEntropy(Adaptive):
     With $\gamma = 0$ the cells without entropy are revealed, and the surest of the others.
     """
 
-    gamma: float = 0.1
+    gamma: float = 0.005
 
     def __post_init__(self) -> None:
         if not 0 <= self.gamma < float("inf"):

@@ -162,8 +162,8 @@ def _reveal(content: object, limits: Limits) -> Reveal:
     return Reveal(
         _one_of("reveal, rule", content.get("rule", "fast"), RULES),
         _whole("reveal, steps", content.get("steps", 128), 1, limits.steps),
-        _number("reveal, threshold", content.get("threshold", 0.99), 0.0, 1.0),
-        _number("reveal, gamma", content.get("gamma", 0.1), 0.0, 1_000.0),
+        _number("reveal, threshold", content.get("threshold", 0.995), 0.0, 1.0),
+        _number("reveal, gamma", content.get("gamma", 0.005), 0.0, 1_000.0),
     )
 
 

@@ -71,8 +71,8 @@ def request_schema(limits: Limits) -> Schema:
                 "properties": {
                     "rule": {"enum": list(RULES), "default": "fast"},
                     "steps": {"type": "integer", "minimum": 1, "maximum": limits.steps, "default": 128},
-                    "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.99},
-                    "gamma": {"type": "number", "minimum": 0, "maximum": 1000, "default": 0.1},
+                    "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.995},
+                    "gamma": {"type": "number", "minimum": 0, "maximum": 1000, "default": 0.005},
                 },
             },
             "particles": {

@@ -120,8 +120,8 @@ export class SettingsForm {
     const rules = Object.fromEntries(Object.entries(RULES).filter(([name]) => this.about.rules.includes(name)));
     fields.push(this.#field("Reveal", this.#choice("rule", rules, settings.reveal.rule, (rule) => { settings.reveal.rule = rule; this.#set({}); })));
     const parameter = { confidence: ["steps", "Steps T", { min: 1, max: this.about.limits.steps, step: 1 }], ancestral: ["steps", "Steps T", { min: 1, max: this.about.limits.steps, step: 1 }],
-      margin: ["threshold", "Margin above", { min: 0, max: 1, step: 0.01 }], product: ["threshold", "Chance", { min: 0, max: 1, step: 0.01 }],
-      frechet: ["threshold", "Chance", { min: 0, max: 1, step: 0.01 }], entropy: ["gamma", "Nats", { min: 0, max: 1000, step: 0.05 }] }[settings.reveal.rule];
+      margin: ["threshold", "Margin above", { min: 0, max: 1, step: 0.005 }], product: ["threshold", "Chance", { min: 0, max: 1, step: 0.005 }],
+      frechet: ["threshold", "Chance", { min: 0, max: 1, step: 0.005 }], entropy: ["gamma", "Nats", { min: 0, max: 1000, step: 0.005 }] }[settings.reveal.rule];
     if (parameter) {
       const [name, title, range] = parameter;
       fields.push(this.#field(title, this.#number(name, settings.reveal[name], range, (value) => { settings.reveal[name] = value; this.#set({}, false); })));

@@ -11,7 +11,7 @@ export function freshSettings(experts, method) {
     temperatures: {},
     factors: "pixel",
     block: [2, 2],
-    reveal: { rule: "exact", steps: 128, threshold: 0.99, gamma: 0.1 },
+    reveal: { rule: "exact", steps: 128, threshold: 0.995, gamma: 0.005 },
     particles: 8,
     runs: 3, // of each expert in a vote
     softness: 0.1,
