@@ -23,7 +23,7 @@ def test_fused_steps_give_the_same_answers() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout.strip().splitlines()[-1])
-    assert len(found) == 6
+    assert len(found) == 12
     for name, one in found.items():
         assert one["same"], name
         assert one["passes"], name

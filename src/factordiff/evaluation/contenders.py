@@ -43,10 +43,13 @@ class Bench:
 
     @property
     def bucket(self) -> Bucket:
-        """Few sizes on a GPU, where each is compiled; no padding elsewhere."""
+        """Few sizes on a GPU, where each is recorded; no padding elsewhere.
+
+        Small ones too: the last hard queries run many passes among themselves.
+        """
         if self.device.type != "cuda":
             return Bucket(self.batch)
-        sizes = {-(-self.batch * eighths // 8) for eighths in (8, 6, 4, 2, 1)}
+        sizes = {-(-self.batch * parts // 64) for parts in (64, 48, 32, 16, 8, 4, 2, 1)}
         return Bucket(self.batch, tuple(sorted(sizes)))
 
     def first(self, count: int) -> Bench:

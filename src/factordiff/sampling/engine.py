@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-from functools import cache
 from typing import Any
 
 import torch
 
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.expert import rebuilt, tensors_of
 from factordiff.experts.refinement import Network, Parts
+from factordiff.sampling.recorded import Recorded
 from factordiff.sampling.verified import Verified, disagreement
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
 VERSIONS = 128
-WARM_UP = 3  # passes before a graph is recorded: they compile, and choose kernels
 
 
 class Engine:
@@ -38,7 +36,7 @@ class Engine:
                 "graphs: expected a network on a CUDA device; move it there or leave graphs out"
             )
         self._verified: list[Verified] = []
-        self._graphs: dict[tuple[int, ...], _Graph] | None = (
+        self._graphs: dict[tuple[int, ...], Recorded] | None = (
             {} if graphs or (graphs is None and cuda) else None
         )
         self._graph_failure: str | None = None
@@ -89,11 +87,11 @@ class Engine:
         if self._graphs is None:
             return self.network.log_probs(x_t, encoded)
         if x_t.shape in self._graphs:
-            return self._graphs[x_t.shape].replay(x_t, encoded)
+            return self._graphs[x_t.shape](x_t, encoded)
         expected = self.network.log_probs(x_t, encoded)
         try:
-            graph = _Graph(self.network, x_t, encoded)
-            found = graph.replay(x_t, encoded)
+            graph = Recorded(self.network.log_probs, x_t, encoded)
+            found = graph(x_t, encoded)
         except Exception as error:
             if isinstance(error, InvalidInput | torch.OutOfMemoryError):
                 raise
@@ -105,32 +103,3 @@ class Engine:
             return expected
         self._graphs[x_t.shape] = graph
         return found
-
-
-class _Graph:
-    """One recorded pass at one batch size, with its own inputs and output."""
-
-    def __init__(self, network: Network, x_t: Tokens, encoded: Any) -> None:
-        self.inputs = [part.clone() for part in tensors_of((x_t, encoded))]
-        inside = rebuilt((x_t, encoded), iter(self.inputs))
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UP):
-                network.log_probs(*inside)
-        torch.cuda.current_stream().wait_stream(aside)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=_pool(x_t.device)):
-            self.output = network.log_probs(*inside)
-
-    def replay(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
-        for inside, outside in zip(self.inputs, tensors_of((x_t, encoded)), strict=True):
-            inside.copy_(outside)
-        self.graph.replay()
-        return self.output.clone()
-
-
-@cache
-def _pool(device: torch.device) -> Any:
-    """The memory that all graphs on a device work in: one runs at a time, and what it found is copied out at once."""
-    return torch.cuda.graph_pool_handle()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.composition.composition import check_log_probs, refuse, sum_error
@@ -86,20 +86,40 @@ class Panel:
         distinct, back = self._distinct(question)
         asked = question if back is None else question.of(distinct)
         passes = torch.zeros_like(asked.item)
-        spoken: list[CellLogProbs] = []
+        spoken: list[Spoken] = []
         for index, expert in enumerate(self.experts):
             said, run = self._hear(index, asked)
-            spoken += [said] if voices(expert) == 1 else said.unbind(1)
+            spoken.append(said)
             passes = passes + voices(expert) * run.to(passes.dtype)
-        dtype = torch.float64 if any(said.dtype == torch.float64 for said in spoken) else torch.float32
-        log_probs = torch.stack([said.to(dtype) for said in spoken])
+        log_probs = self.side_by_side(spoken)
         if self._worst_sum is None:  # a bad expert is refused at once; later passes are checked at the end
             check_log_probs(log_probs, asked.masked)
-            self._worst_sum = torch.zeros(len(spoken), dtype=dtype, device=passes.device)
-        self._worst_sum = torch.maximum(self._worst_sum, sum_error(log_probs, asked.masked))
+        self.note(sum_error(log_probs, asked.masked))
         if back is None:
             return log_probs, passes
         return log_probs[:, back], torch.zeros_like(question.item).index_copy(0, distinct, passes)
+
+    def ask_all(self, x_t: Tokens) -> tuple[Spoken, ...]:
+        """What every expert says about all items in flight, a row each: by a pass, and nothing else."""
+        item = torch.arange(len(x_t), device=x_t.device)
+        return tuple(self._pass(index, x_t, item) for index in range(len(self.experts)))
+
+    def side_by_side(self, spoken: Sequence[Spoken]) -> ExpertLogProbs:
+        """The experts' distributions in one tensor, every voice for itself, in the finest of their precisions."""
+        each: list[CellLogProbs] = []
+        for expert, said in zip(self.experts, spoken, strict=True):
+            each += [said] if voices(expert) == 1 else said.unbind(1)
+        dtype = torch.float64 if any(said.dtype == torch.float64 for said in each) else torch.float32
+        return torch.stack([said.to(dtype) for said in each])
+
+    @property
+    def believed(self) -> bool:
+        """Whether the experts' first distributions were looked at; memory is another matter, and may know them all."""
+        return self._worst_sum is not None and self._first_pass is None
+
+    def note(self, error: Float[Tensor, " expert"]) -> None:
+        """By how much distributions failed to add up to one."""
+        self._worst_sum = error if self._worst_sum is None else torch.maximum(self._worst_sum, error)
 
     def check(self) -> None:
         """Refuse the result if some expert's distributions went bad on the way."""
@@ -130,7 +150,7 @@ class Panel:
         memory, expert = self._first_pass, self.experts[index]
         everyone = torch.ones_like(question.fresh)
         if memory is None or not question.fresh.any():
-            return self._pass(index, question), everyone
+            return self._pass(index, question.x_t, question.item), everyone
         fresh = question.fresh.nonzero().squeeze(-1)
         ids = question.ids[fresh].tolist()
         known = memory.known(expert, ids).to(fresh.device)
@@ -139,16 +159,15 @@ class Panel:
         old = [one for one, is_known in zip(ids, known.tolist(), strict=True) if is_known]
         parts = [(fresh[known], memory.recall(expert, old, question.x_t[fresh[known]]))] if old else []
         if len(unknown):
-            parts.append((unknown, self._pass(index, question.of(unknown))))
+            parts.append((unknown, self._pass(index, question.x_t[unknown], question.item[unknown])))
         where = torch.cat([rows for rows, _ in parts])
         said = torch.cat([part for _, part in parts])[where.argsort()]
         new = fresh[~known]
         memory.remember(expert, question.ids[new].tolist(), question.x_t[new], said[new])
         return said, asked
 
-    def _pass(self, index: int, question: Question) -> Spoken:
+    def _pass(self, index: int, x_t: Tokens, item: Int[Tensor, " batch"]) -> Spoken:
         """One pass of one expert over the rows, filled up to a fixed size."""
-        x_t, item = question.x_t, question.item
         (rows, cells), speakers = x_t.shape, voices(self.experts[index])
         if self.bucket is not None and self.bucket.filled(rows) > rows:
             some = self._filled(rows, item.device)

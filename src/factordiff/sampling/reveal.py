@@ -59,6 +59,11 @@ class RevealRule(ABC):
         """The cells revealed at this step: some of the candidates, at least one where there are any."""
 
     @property
+    def steady(self) -> bool:
+        """Whether it does the same operations whatever the numbers are, so that they can be recorded."""
+        return True
+
+    @property
     def repairs(self) -> int:
         """How often a finished row may have cells masked again; 0 unless the rule repairs."""
         return 0
@@ -91,6 +96,11 @@ class Ancestral(RevealRule):
             if not idle.any():
                 return step
             step = step + idle.to(step.dtype)
+
+    @property
+    def steady(self) -> bool:
+        """No: how far it looks ahead depends on the numbers it draws."""
+        return False
 
     def candidates(self, moment: Moment) -> Cells:
         """The cells whose turn it is: known before any expert speaks."""

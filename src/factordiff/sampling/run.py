@@ -32,6 +32,7 @@ from factordiff.sampling.reveal import Moment, RevealRule
 from factordiff.sampling.savings import Bucket, Savings
 from factordiff.sampling.trace import Event
 from factordiff.streams import Purpose
+from factordiff.types import Cells, ExpertLogProbs
 
 NEVER = 2**62
 ROUNDING = 1e-9  # by which the effective size of equal weights may seem smaller than their number
@@ -141,7 +142,7 @@ class Run:
     def reveal(
         self, population: Population, moment: Moment, candidates: ItemCells
     ) -> tuple[Population, Event]:
-        """Ask the experts about the rows that have candidates, compose, choose cells, fill them, weight."""
+        """Ask the experts about the rows that have candidates, and fill in what they say."""
         may_open = candidates.flatten(0, 1)
         asked = may_open.any(-1) if self.savings.idle else torch.ones_like(may_open[:, 0])
         rows = asked.nonzero().squeeze(-1)
@@ -156,6 +157,19 @@ class Run:
         self.executed.index_add_(0, place, passes)
         self.nominal.index_add_(0, population.place, self._defined(candidates))
 
+        return self.fill(population, rows, here, may_open, log_probs)
+
+    def fill(
+        self,
+        population: Population,
+        rows: Int[Tensor, " batch"],
+        here: Moment,
+        may_open: Cells,
+        log_probs: ExpertLogProbs,
+    ) -> tuple[Population, Event]:
+        """Compose what the experts said about these rows, choose cells, fill them, weight."""
+        place = population.place[rows // self.particles]
+        x_t = population.x_t.flatten(0, 1)[rows]
         state = State(x_t, here.masked, population.log_density.flatten(1)[:, rows], place)
         composed, doubt, cells, tokens, said = self._decide(
             self.composition, self.rule, self.temperature, log_probs, state, may_open, here
@@ -176,6 +190,11 @@ class Run:
             log_w=log_w.view_as(population.log_w),
         )
         return revealed.remember(rows, cells, doubt, said), Event(rows, cells, composed.routing, doubt)
+
+    def count(self, place: Int[Tensor, " item"]) -> None:
+        """A pass of every expert for each of these items, one row each, defined and run."""
+        self.executed[place] += self.experts
+        self.nominal[place] += self.experts
 
     def _defined(self, candidates: ItemCells) -> Int[Tensor, " item"]:
         """The passes of this step as the method defines them: all experts and particles, unless it is idle."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composition
 from factordiff.experts.expert import Expert, voices
 from factordiff.sampling.first_pass import FirstPass
+from factordiff.sampling.full_house import FullHouse
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import (
     Selection,
@@ -67,8 +68,8 @@ def sample(
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
     not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
-    compiles composition and reveal into few kernels, anew for every composition and rule: that takes seconds, pays in
-    long runs on a GPU, and may round sums differently.
+    compiles composition and reveal into few kernels, anew for every composition and rule, and on a GPU records the
+    steps of a full bucket: that takes seconds, pays in long runs on a GPU, and may round sums differently.
     """
     vocabulary = common_vocabulary(experts)
     speakers = sum(map(voices, experts))
@@ -109,14 +110,18 @@ def sample(
     story = Trace(vocabulary.size, x_t.tolist()) if trace else None
     total = particles * int((x_t == vocabulary.mask).sum())
 
+    full_house = FullHouse(run) if fuse else None
     population = run.begin()
     while len(population):
-        population, moment, candidates = run.skip_idle(population)
-        revealed, event = run.reveal(population, moment, candidates)
-        population, event = run.resample(revealed, event)
-        if story is not None:
-            story.record(event, revealed.step, candidates.any(-1), revealed.x_t, revealed.log_w)
-        population = run.tick(run.repair(population))
+        if full_house is not None and full_house.takes(population):
+            population = full_house.step(population)
+        else:
+            population, moment, candidates = run.skip_idle(population)
+            revealed, event = run.reveal(population, moment, candidates)
+            population, event = run.resample(revealed, event)
+            if story is not None:
+                story.record(event, revealed.step, candidates.any(-1), revealed.x_t, revealed.log_w)
+            population = run.tick(run.repair(population))
         if on_step is not None:
             on_step(total - run.hidden(population), total)
         population = run.land(population)
