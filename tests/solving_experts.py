@@ -90,7 +90,7 @@ def tiny_experts(
         network = build(backbone, TINY, seed)
         if sure:
             weights = {key: weight.clone() for key, weight in network.named_weights().items()}
-            weights["head.bias"][4 * seed] = 7.0 - seed
+            weights["head.bias"][4 * seed] = 14.0 - seed
             with torch.no_grad():
                 network.vector.copy_(network.layout.pack(weights))
         save_expert(network, folder / name, {"objective": objective})

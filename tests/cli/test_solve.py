@@ -102,9 +102,9 @@ def test_a_challenges_file_and_standard_input(experts: str, tmp_path: Path) -> N
     assert "0 answered, 1 refused" in result.stdout
 
 
-def test_the_same_seed_draws_the_same_and_another_does_not(experts: str, tmp_path: Path) -> None:
+def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
-    one = experts.split(",")[1]
+    (one,) = tiny_experts(tmp_path, ("trans-full",), sure=False)
 
     def steps(seed: int) -> str:
         options = [

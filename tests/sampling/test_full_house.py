@@ -70,6 +70,27 @@ def test_what_is_not_one_piece_is_left_alone(other: dict[str, Any], taken: list[
     assert not differences(sample(**asked), whole)
 
 
+def test_several_voices_in_one_pass_are_told_apart(taken: list[int]) -> None:
+    """Experts with different numbers of voices, as a chorus beside a soloist."""
+    asked = request("routing", 3, 40) | {"bucket": 8, "reveal": ByMargin(0.4)}
+    first, second, third = asked["experts"]
+
+    class Duet:
+        vocabulary, voices = first.vocabulary, 2
+
+        def encode(self, condition: Any) -> Any:
+            return second.encode(condition), third.encode(condition)
+
+        def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
+            return torch.stack([second.log_probs(x_t, encoded[0]), third.log_probs(x_t, encoded[1])], 1)
+
+    alone = sample(**asked)
+    together = sample(**asked | {"experts": [first, Duet()]}, fuse=True)
+    assert not differences(alone, together)
+    assert torch.equal(alone.executed_passes, together.executed_passes)
+    assert set(taken) == {8}
+
+
 def test_a_target_is_left_alone(taken: list[int]) -> None:
     asked = request("fkc", 2, 40) | {"bucket": 8, "temperature": 1.0}
     assert not differences(sample(**asked), sample(**asked, fuse=True))

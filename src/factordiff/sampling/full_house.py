@@ -16,7 +16,6 @@ from factordiff.sampling.population import Population
 from factordiff.sampling.recorded import Recorded
 from factordiff.sampling.run import Run
 from factordiff.sampling.verified import disagreement
-from factordiff.types import Spoken
 
 
 class Stepped(NamedTuple):
@@ -66,7 +65,7 @@ class FullHouse:
         log_density: Float[Tensor, "expert item particle"],
         step: Int[Tensor, " item"],
         place: Int[Tensor, " item"],
-        *spoken: Spoken,
+        *spoken: Tensor,
     ) -> Stepped:
         run = self._run
         population = Population(x_t, log_density, torch.zeros_like(log_density[0]), step, place)

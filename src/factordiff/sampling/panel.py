@@ -86,7 +86,7 @@ class Panel:
         distinct, back = self._distinct(question)
         asked = question if back is None else question.of(distinct)
         passes = torch.zeros_like(asked.item)
-        spoken: list[Spoken] = []
+        spoken: list[Tensor] = []
         for index, expert in enumerate(self.experts):
             said, run = self._hear(index, asked)
             spoken.append(said)
@@ -99,12 +99,12 @@ class Panel:
             return log_probs, passes
         return log_probs[:, back], torch.zeros_like(question.item).index_copy(0, distinct, passes)
 
-    def ask_all(self, x_t: Tokens) -> tuple[Spoken, ...]:
+    def ask_all(self, x_t: Tokens) -> tuple[Tensor, ...]:
         """What every expert says about all items in flight, a row each: by a pass, and nothing else."""
         item = torch.arange(len(x_t), device=x_t.device)
         return tuple(self._pass(index, x_t, item) for index in range(len(self.experts)))
 
-    def side_by_side(self, spoken: Sequence[Spoken]) -> ExpertLogProbs:
+    def side_by_side(self, spoken: Sequence[Tensor]) -> ExpertLogProbs:
         """The experts' distributions in one tensor, every voice for itself, in the finest of their precisions."""
         each: list[CellLogProbs] = []
         for expert, said in zip(self.experts, spoken, strict=True):

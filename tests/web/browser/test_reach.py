@@ -6,10 +6,12 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
+from factordiff.web.roster import Roster
 from tests.web.browser.acts import answer, colors, hidden, pick, routing, scrub, solve, solved
 from tests.web.browser.conftest import Watched
+from tests.web.serving import serve
 
 
 def tab_to(page: Page, selector: str, most: int = 60) -> None:
@@ -105,12 +107,20 @@ def test_at_phone_width(page: Page, pictures: Path) -> None:
         page.set_viewport_size({"width": 1360, "height": 900})
 
 
-def test_light_picture(page: Page, pictures: Path) -> None:
-    pick(page, "0ca9ddb6")
-    solve(page)
-    scrub(page, 45)
-    routing(page).nth(43).hover()
-    keep(page.screenshot(full_page=True), pictures / "playground-light.png")
+def test_the_shipped_specialists_solve_a_task_in_the_browser(browser: BrowserContext, pictures: Path) -> None:
+    """The paper's pair at the paper's temperature: each cell finds the one who knows it."""
+    with serve(Roster.load(["trans-color", "trans-occ"])) as running:
+        watched = Watched(browser, running)
+        page = watched.open()
+        pick(page, "0ca9ddb6")
+        page.get_by_label("Temperature of trans-occ").fill("0.25")
+        solve(page)
+        expect(page.locator("#status")).to_have_text("routing: right")
+        scrub(page, 60)
+        routing(page).nth(43).hover()
+        keep(page.screenshot(full_page=True), pictures / "playground-light.png")
+        page.close()
+        assert watched.complaints == []
     assert (pictures / "playground-light.png").stat().st_size > 20_000
 
 
