@@ -30,7 +30,7 @@ def bench(
         str, typer.Option(help="Names or folders, joined by commas.")
     ] = "trans-full,conv-full",
     rule: Annotated[
-        str, typer.Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.1 ...")
+        str, typer.Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.005 ...")
     ] = DEFAULT_RULE,
     split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "test",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,

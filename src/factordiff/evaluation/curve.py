@@ -9,7 +9,7 @@ import torch
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
-from factordiff.evaluation.quality import DIFFERENCE, DROP, ROUNDING, Quality
+from factordiff.evaluation.quality import Quality
 from factordiff.experts.expert import Expert
 from factordiff.pictures import png
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
@@ -109,17 +109,12 @@ def choice(points: Sequence[Point]) -> Point:
     The largest drop of 120 tasks is the maximum of 120 noisy numbers: a rule that is just within bounds on the queries
     it was chosen by is as likely as not beyond them on others.
     """
-    loop = points[0]
-    return min(
-        (
-            point
-            for point in points
-            if point.equal
-            and abs(point.exact - loop.exact) <= DIFFERENCE / 2 + ROUNDING
-            and point.largest_drop <= DROP / 2 + ROUNDING
-        ),
-        key=lambda point: point.passes,
-    )
+    loop = points[0].exact
+
+    def with_room(point: Point) -> bool:
+        return Quality(point.exact, loop, point.mcnemar_p, point.largest_drop).within(0.5)
+
+    return min(filter(with_room, points), key=lambda point: point.passes)
 
 
 def every_rule() -> list[str]:
@@ -144,7 +139,6 @@ def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:
                 axes.plot(
                     point.passes, 100 * point.exact, "o", markersize=14, fillstyle="none", color="black"
                 )
-        axes.set_xscale("log")
         axes.set_xlabel("passes per grid, all experts")
     cheap = [point for point in points if point.family != "confidence"] or points
     for number, point in enumerate(point for point in cheap if point.rule in {*DEFAULTS, chosen}):
@@ -154,8 +148,7 @@ def drawn(points: Sequence[Point], chosen: str, title: str) -> bytes:
             point.rule, at, (30, -30 - 14 * number), textcoords="offset points", fontsize=8, arrowprops=arrow
         )
     near.set_xlim(0.97 * min(point.passes for point in cheap), 1.1 * max(point.passes for point in cheap))
-    near.set_xticks([2, 3, 4, 5, 6], ["2", "3", "4", "5", "6"], minor=False)
-    near.set_xticks([], minor=True)
+    whole.set_xscale("log")
     whole.set_ylabel("exact %")
     whole.legend(fontsize=8)
     figure.suptitle(title, fontsize=10)

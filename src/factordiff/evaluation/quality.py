@@ -32,8 +32,12 @@ class Quality:
     @property
     def equal(self) -> bool:
         """Equal quality: hardly another accuracy, no difference that a test sees, and no task that pays for it."""
+        return self.within(1.0)
+
+    def within(self, share: float) -> bool:
+        """Equal quality with only this share of the tolerances used."""
         return (
-            abs(self.exact - self.exact_of_the_loop) <= DIFFERENCE + ROUNDING
+            abs(self.exact - self.exact_of_the_loop) <= share * DIFFERENCE + ROUNDING
             and self.mcnemar_p > SIGNIFICANT
-            and self.largest_drop <= DROP + ROUNDING
+            and self.largest_drop <= share * DROP + ROUNDING
         )

@@ -39,9 +39,9 @@ class FullHouse:
         self._run = run
         self._advance: Callable[..., Stepped] | None = None
         self.failure: str | None = None
-        # Particles that wait for each other, targets and repairs need more than this; so does a rule that looks ahead.
+        # Particles that wait for each other, targets, repairs and memory need more than this; so does looking ahead.
         plain = run.particles == 1 and run.beta is None and run.rule.repairs == 0 and run.rule.steady
-        self._able = plain and run.leaving and run.savings.idle
+        self._able = plain and run.leaving and run.savings.idle and not run.panel.remembers
 
     def takes(self, population: Population) -> bool:
         """Whether this step can be one of these."""

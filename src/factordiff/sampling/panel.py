@@ -114,8 +114,13 @@ class Panel:
 
     @property
     def believed(self) -> bool:
-        """Whether the experts' first distributions were looked at; memory is another matter, and may know them all."""
-        return self._worst_sum is not None and self._first_pass is None
+        """Whether the experts' first distributions were looked at: a bad expert would have been refused."""
+        return self._worst_sum is not None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether some of what it is asked may be known without a pass."""
+        return self._first_pass is not None
 
     def note(self, error: Float[Tensor, " expert"]) -> None:
         """By how much distributions failed to add up to one."""
