@@ -13,7 +13,7 @@ import torch
 
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.composition import State
-from factordiff.composition.confidence import log_doubt
+from factordiff.composition.confidence import in_one_kernel, log_doubt
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.product import GeometricMean
 from factordiff.composition.routing import Routing
@@ -58,6 +58,9 @@ def checks(device: torch.device) -> dict[str, bool]:
     held["batches"] = all(torch.equal(one, two) for one, two in zip(*drawn, strict=True))
 
     spoken = random_log_probs(2, 50, 100, 10)
+    with in_one_kernel():
+        doubts = log_doubt(spoken.to(device)).cpu()
+    held["log-doubts in one kernel"] = bool((doubts - log_doubt(spoken)).abs().max() < 1e-12)
     x_t = torch.full((50, 100), 10)
     for composition in (GeometricMean(), SuperDiff(), Routing(temperatures=[1.0, 0.25])):
         found = []

@@ -14,7 +14,7 @@ from factordiff.cli import bench as _bench  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.cli.bench import DEFAULT_RULE
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.evaluation.contenders import Bench, fast, straightforward
+from factordiff.evaluation.contenders import Bench, fast, noted, straightforward
 from factordiff.evaluation.curve import GRID, REPAIRED, Point, choice, drawn, every_rule
 from factordiff.experts.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
@@ -71,9 +71,13 @@ def test_what_the_savings_alone_change_is_counted_and_traced(folders: str, tmp_p
     out = tmp_path / "bench.json"
     run("--quick", "--experts", folders, "--limit", "3", "--slow-limit", "2", "--out", str(out))
     figures = {figure["what"]: figure for figure in json.loads(out.read_text())["figures"]}
-    details = figures["same answers with the savings alone"]["details"]
-    assert details["queries"] == 2
-    assert details["differing"] == details["traced_to_a_near_tie"]
+    for what, queries in (
+        ("same answers with the savings alone", 3),
+        ("same answers, other kernels too", 2),
+    ):
+        details = figures[what]["details"]
+        assert details["queries"] == queries
+        assert details["differing"] == details["traced_to_a_near_tie"]
 
 
 def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
@@ -81,7 +85,12 @@ def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
     bench = Bench(
         networks, Dataset.load("cpu").evaluation("validation", 3), ByConfidence(5), 2, 3, 0, steps=5
     )
-    assert torch.equal(straightforward(bench).x_0, fast(bench, networks).x_0)
+    plain = straightforward(bench)
+    assert torch.equal(plain.x_0, fast(bench, networks).x_0)
+    for saving in (True, False):
+        course = noted(bench, networks, saving=saving)
+        assert torch.equal(plain.x_0, course.x_0)
+        assert torch.equal(plain.step, course.step)
 
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from factordiff.errors import InvalidInput
 from factordiff.sampling import full_house
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired
-from factordiff.sampling.decision import decide
 from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.full_house import FullHouse
 from factordiff.sampling.population import Population
@@ -24,7 +24,7 @@ RULES: list[RevealRule] = [ByConfidence(6), ByConfidence(3), ByMargin(0.4), ByEn
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the steps that were taken in one piece; nothing is compiled, which would take its time."""
+    """The sizes of the steps that were taken in one piece."""
     sizes: list[int] = []
     plain = FullHouse.step
 
@@ -33,7 +33,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return plain(house, population)
 
     monkeypatch.setattr(FullHouse, "step", counted)
-    monkeypatch.setattr("factordiff.sampling.run.Fused", lambda: decide)
     return sizes
 
 
@@ -118,52 +117,83 @@ def test_bad_distributions_are_refused_in_a_full_house_too(taken: list[int]) -> 
     assert taken
 
 
-class Broken:
-    """A recorder that gives what it is told to."""
+class Spoiled:
+    """A recorder whose first recordings give what they are told to, and later ones the truth."""
 
-    def __init__(self, spoil: Any) -> None:
-        self.spoil = spoil
+    def __init__(self, *spoils: Any) -> None:
+        self.spoils = list(spoils)
 
     def __call__(self, function: Any, *given: Any) -> Any:
-        return lambda *given: self.spoil(function(*given))
+        spoil = self.spoils.pop(0) if self.spoils else lambda stepped: stepped
+        return lambda *given: spoil(function(*given))
 
 
 def refused(stepped: full_house.Stepped) -> full_house.Stepped:
     raise RuntimeError("operation not permitted when stream is capturing")
 
 
+def emptied(stepped: full_house.Stepped) -> full_house.Stepped:
+    return stepped._replace(x_t=stepped.x_t * 0)
+
+
+def late(stepped: full_house.Stepped) -> full_house.Stepped:
+    return stepped._replace(step=stepped.step + 1)
+
+
+def careless(stepped: full_house.Stepped) -> full_house.Stepped:
+    return stepped._replace(error=stepped.error + 1)
+
+
 @pytest.mark.parametrize(
-    ("spoil", "failure"),
+    ("spoils", "how", "failures"),
     [
-        (refused, "step: RuntimeError: operation not permitted"),
-        (lambda stepped: stepped._replace(x_t=stepped.x_t * 0), "step: the faster result is 1 away"),
-        (lambda stepped: stepped._replace(step=stepped.step + 1), "step: the faster result is"),
-        (lambda stepped: stepped, None),
+        ([], "kernel", []),
+        ([refused], "recorded", ["step, kernel: RuntimeError: operation not permitted"]),
+        ([emptied], "recorded", ["step, kernel: the faster result is 1 away"]),
+        ([careless], "recorded", ["step, kernel: the faster result is 1.7 away"]),
+        (
+            [late, refused],
+            "plain",
+            ["step, kernel: the faster result is", "step, recorded: RuntimeError: operation"],
+        ),
     ],
 )
-def test_a_recording_that_fails_or_differs_is_given_up(
-    spoil: Any, failure: str | None, monkeypatch: pytest.MonkeyPatch, taken: list[int]
+def test_a_faster_form_that_fails_or_differs_is_given_up(
+    spoils: list[Any], how: str, failures: list[str], monkeypatch: pytest.MonkeyPatch, taken: list[int]
 ) -> None:
-    made: list[FullHouse] = []
-    plain = FullHouse.__init__
+    houses: list[FullHouse] = []
+    step = FullHouse.step
 
-    def kept(house: FullHouse, run: Any) -> None:
-        plain(house, run)
-        made.append(house)
-
-    def recorded_everywhere(house: FullHouse, population: Population) -> Population:
+    def as_on_a_gpu(house: FullHouse, population: Population) -> Population:
         if house._advance is None:
-            spoken = house._run.panel.ask_all(population.x_t.squeeze(1))
-            given = (population.x_t, population.log_density, population.step, population.place, *spoken)
-            house._advance = house._recorded(given)
+            houses.append(house)
+            house._advance = house._fastest(house.given(population))
         return step(house, population)
 
-    step = FullHouse.step
-    monkeypatch.setattr(FullHouse, "__init__", kept)
-    monkeypatch.setattr(FullHouse, "step", recorded_everywhere)
-    monkeypatch.setattr(full_house, "Recorded", Broken(spoil))
+    monkeypatch.setattr(FullHouse, "step", as_on_a_gpu)
+    monkeypatch.setattr(full_house, "Recorded", Spoiled(*spoils))
     asked = request("routing", 2, 40) | {"bucket": 8, "reveal": ByConfidence(6)}
     assert not differences(sample(**asked), sample(**asked, fuse=True))
     assert taken
-    found = made[-1].failure
-    assert found is None if failure is None else found is not None and found.startswith(failure)
+    assert houses[-1].how == how
+    said = houses[-1].failure or ""
+    assert [start in said for start in failures] == [True] * len(failures), said
+    assert said.count("step, ") == len(failures)
+
+
+def test_a_mistake_of_the_caller_is_not_the_recordings(
+    monkeypatch: pytest.MonkeyPatch, taken: list[int]
+) -> None:
+    def mistaken(stepped: full_house.Stepped) -> full_house.Stepped:
+        raise InvalidInput("temperatures: expected one per expert")
+
+    monkeypatch.setattr(full_house, "Recorded", Spoiled(mistaken))
+    step = FullHouse.step
+
+    def as_on_a_gpu(house: FullHouse, population: Population) -> Population:
+        house._advance = house._fastest(house.given(population))
+        return step(house, population)
+
+    monkeypatch.setattr(FullHouse, "step", as_on_a_gpu)
+    with pytest.raises(InvalidInput, match="temperatures"):
+        sample(**request("routing", 2, 40) | {"bucket": 8, "reveal": ByConfidence(6)}, fuse=True)

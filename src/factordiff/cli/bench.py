@@ -16,9 +16,9 @@ from factordiff.cli.app import app
 
 if TYPE_CHECKING:
     from factordiff.evaluation.curve import Point
-    from factordiff.evaluation.speed import Figure
+    from factordiff.evaluation.figure import Figure
 
-PARTS = 6  # that a progress bar can show
+PARTS = 7  # that a progress bar can show
 DEFAULT_RULE = "product:0.99"  # what `fast` is
 
 
@@ -168,7 +168,7 @@ def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
 def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
     from factordiff.composition.routing import Routing
     from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
-    from factordiff.evaluation.speed import how
+    from factordiff.evaluation.overhead import how
     from factordiff.sampling.engine import Engine
 
     rules = list(dict.fromkeys([*every_rule(), rule]))

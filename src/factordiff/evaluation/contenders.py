@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -15,12 +16,12 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import State
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing
-from factordiff.evaluation.near_ties import Course
+from factordiff.evaluation.near_ties import Course, Noted
 from factordiff.experts.expert import Expert
 from factordiff.experts.refinement import Network
-from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Bucket
+from factordiff.sampling.savings import Bucket, Savings
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,24 @@ def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None
     )
 
 
+def noted(bench: Bench, experts: Sequence[Expert], *, saving: bool) -> Course:
+    """The straightforward loop as `sample` runs it: with every exact saving, or with none in batches of another size.
+
+    All rows of this loop go in step, so batches of one size would round alike with savings and without.
+    """
+    bucket, rule = bench.bucket, ByConfidence(bench.steps)
+    if not saving:
+        fewer = bucket.sizes[-2] if len(bucket.sizes) > 1 else max(1, 3 * bucket.rows // 4)
+        bucket = Bucket(fewer, tuple(size for size in bucket.sizes if size <= fewer))
+    start = blank(bench)
+    notes = Noted(rule, len(start), start.shape[1], start.device)
+    savings = Savings() if saving else Savings.none()
+    samples = sample(
+        experts, Routing(), start, bench.queries.condition(), reveal=notes, bucket=bucket, savings=savings
+    )
+    return Course(samples.x_0, notes.step)
+
+
 @torch.no_grad()
 def straightforward(bench: Bench) -> Course:
     """The loop as one would first write it, with the context encoded once: every expert, every row, every step."""
@@ -108,6 +127,12 @@ def timed(device: torch.device, action: Callable[[], Any]) -> tuple[Any, float, 
     if cuda:
         torch.cuda.synchronize()
     return result, time.perf_counter() - begun, torch.cuda.max_memory_allocated() if cuda else 0
+
+
+def median(bench: Bench, action: Callable[[], float]) -> float:
+    """The median of several, after one that does not count."""
+    action()
+    return float(np.median([action() for _ in range(bench.repeats)]))
 
 
 def blank(bench: Bench) -> Int[Tensor, "item cell"]:

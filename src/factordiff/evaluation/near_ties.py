@@ -58,6 +58,11 @@ class Noted(RevealRule):
         self.step[item] = torch.where(chosen[rows], now, self.step[item])
         return chosen
 
+    @property
+    def steady(self) -> bool:
+        """No: whom it takes notes about depends on who is there."""
+        return False
+
 
 @dataclass(frozen=True)
 class Parting:
@@ -80,11 +85,13 @@ def partings(
     sides: tuple[Sequence[Expert], Sequence[Expert]],
     condition: Condition,
     bucket: Bucket,
+    alone_in: int = 1,
 ) -> Parting:
     """For every item whose answers differ: the first step at which the runs part, and the gap at that state.
 
-    `sides` are the experts as each run asked them. The state is shown to both once more: to the first row by row, to
-    the second in batches of every size it knows, so that what rounding does to it can be seen.
+    `sides` are the experts as each run asked them. The state is shown to both once more: to the first row by row (or
+    in batches of `alone_in`), to the second in batches of every size it knows, so that what rounding does to it can
+    be seen.
     """
     mask = sides[0][0].vocabulary.mask
     items = (one.x_0 != other.x_0).any(-1).nonzero().squeeze(-1)
@@ -95,7 +102,7 @@ def partings(
     first = torch.where(apart, torch.minimum(one.step, other.step), NEVER).amin(-1, keepdim=True)
     x_t = torch.where(one.step < first, one.x_0, mask)  # the last state that both were in
     told = condition[items]
-    alone = _heard(sides[0], x_t, told, 1)
+    alone = _heard(sides[0], x_t, told, alone_in)
     # Batches that are not filled up may have any size: some of them stand for all.
     sizes = bucket.sizes or Bucket.of_fixed_sizes(bucket.rows, 2).sizes
     said = torch.stack([log_doubt(_heard(sides[1], x_t, told, size)) for size in sizes])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,30 +12,18 @@ from torch import Tensor
 
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.routing import Routing
-from factordiff.evaluation.contenders import Bench, blank, fast, straightforward, timed
-from factordiff.evaluation.near_ties import Course, Noted, partings
+from factordiff.evaluation.contenders import Bench, blank, fast, median, noted, straightforward, timed
+from factordiff.evaluation.figure import Figure
+from factordiff.evaluation.near_ties import Course, Parting, partings
+from factordiff.evaluation.overhead import overhead
 from factordiff.evaluation.quality import Quality
 from factordiff.experts.chorus import Chorus, alike
-from factordiff.experts.expert import Expert
 from factordiff.sampling.engine import Engine
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import Samples, sample
 from factordiff.sampling.savings import Bucket, Savings
 
 PARTICLES = 8
-STEPS = 20, 50  # of the two runs whose difference is a step's cost
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table: what was measured, what it must be, and what it hopes to be."""
-
-    what: str
-    value: float
-    unit: str
-    must: str
-    aim: str = ""
-    details: dict[str, Any] | None = None
 
 
 def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) -> Iterator[Figure]:
@@ -44,7 +31,7 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
     engines = [Engine(network) for network in bench.networks]
     on_part("warming up")
     warm_up(bench, engines)
-    fast(bench.first(bench.batch), engines)
+    fast(bench, engines)
 
     on_part("routing and reveal against the forward passes")
     yield overhead(bench, engines)
@@ -54,19 +41,29 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
         on_part("experts of one architecture in one pass")
         yield in_one_pass(bench)
     on_part("adaptive passes")
-    quick, seconds, memory = timed(bench.device, lambda: fast(bench, engines))
+    runs = [timed(bench.device, lambda: fast(bench, engines)) for _ in range(bench.repeats)]
+    quick, _, memory = runs[-1]
+    seconds = [seconds for _, seconds, _ in runs]
     yield Figure("rows executed / needed", quick.executed_over_needed, "x", "<= 1.15", "1.05")
     on_part(f"the straightforward {bench.steps}-step loop")
     part = bench.first(bench.slow)
     slow, slow_seconds, _ = timed(bench.device, lambda: straightforward(part))
+    yield wall(bench, quick, seconds, slow.x_0, slow_seconds)
     answers = slow.x_0
-    yield wall(bench, quick, seconds, answers, slow_seconds)
     if len(answers) < len(bench.queries):
         on_part(f"the {bench.steps}-step loop without its idle steps, all queries")
-        rule = Noted(ByConfidence(bench.steps), len(answers), answers.shape[1], answers.device)
-        answers = fast(bench, engines, rule).x_0
-        yield equal(part, slow, Course(answers[: len(slow.x_0)], rule.step), engines)
+        answers = fast(bench, engines, ByConfidence(bench.steps)).x_0
     yield passes(bench, quick, answers)
+    if len(part.queries) < len(bench.queries):
+        on_part("the savings alone")
+        more = bench.first(2 * bench.slow)
+        saved, plain = (noted(more, engines, saving=saving) for saving in (True, False))
+        smallest = min(bench.bucket.sizes, default=1)
+        found = partings(plain, saved, (engines, engines), more.queries.condition(), bench.bucket, smallest)
+        yield equal("same answers with the savings alone", found, len(more.queries), ">= 99.9")
+        first = Course(saved.x_0[: len(slow.x_0)], saved.step[: len(slow.x_0)])
+        found = partings(slow, first, (bench.networks, engines), part.queries.condition(), bench.bucket)
+        yield equal("same answers, other kernels too", found, len(part.queries), "")
     if bench.device.type == "cuda":
         yield flat_memory(bench, engines, memory)
     if bench.fkc:
@@ -106,85 +103,39 @@ def passes(bench: Bench, quick: Samples, answers: Int[Tensor, "item cell"]) -> F
     )
 
 
-def equal(bench: Bench, slow: Course, saved: Course, engines: Sequence[Engine]) -> Figure:
-    """Whether the savings alone change an answer: the same mathematics in other batch shapes, but for near-ties."""
-    found = partings(slow, saved, (bench.networks, engines), bench.queries.condition(), bench.bucket)
+def equal(what: str, found: Parting, queries: int, must: str) -> Figure:
+    """How many answers are the same in another batch shape, or by other kernels; the others must be near-ties."""
     details = {
         "differing": len(found.items),
         "traced_to_a_near_tie": int(found.near_ties.sum()),
         "largest_gap_nats": float(found.gap.max()) if len(found.gap) else 0.0,
         "rounding_there_nats": float(found.rounding[found.gap.argmax()]) if len(found.gap) else 0.0,
-        "queries": len(slow.x_0),
+        "queries": queries,
     }
-    same = 1 - len(found.items) / len(slow.x_0)
-    return Figure("same answers with the savings alone", 100 * same, "%", ">= 99.9", "", details)
+    return Figure(what, 100 * (1 - len(found.items) / queries), "%", must, "", details)
 
 
 def wall(
-    bench: Bench, quick: Samples, seconds: float, answers: Int[Tensor, "some cell"], slow_seconds: float
+    bench: Bench,
+    quick: Samples,
+    seconds: Sequence[float],
+    answers: Int[Tensor, "some cell"],
+    slow_seconds: float,
 ) -> Figure:
-    """Time per grid of the straightforward eager loop over ours."""
-    ours, theirs = seconds / len(bench.queries), slow_seconds / len(answers)
+    """Time per grid of the straightforward eager loop over ours, the median of several runs."""
+    ours, theirs = float(np.median(seconds)) / len(bench.queries), slow_seconds / len(answers)
     same = float((answers == quick.x_0[: len(answers)]).all(-1).double().mean())
     details = {
         "ms_per_grid": 1e3 * ours,
         "ms_per_grid_straightforward": 1e3 * theirs,
         "grids_per_second": 1 / ours,
+        "seconds_fastest_and_slowest": [min(seconds), max(seconds)],
         "same_answers": same,
         "queries": len(bench.queries),
         "queries_straightforward": len(answers),
     }
     gpu = bench.device.type == "cuda"
     return Figure("faster per grid", theirs / ours, "x", ">= 20" if gpu else "", "60" if gpu else "", details)
-
-
-def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
-    """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch.
-
-    A step costs what a longer run takes more than a shorter one: what is done once for a run is not a step's.
-    """
-    part = bench.first(bench.batch)
-    condition = part.queries.condition()
-    x_t = blank(part)
-
-    def encode() -> list[Any]:
-        return [engine.encode(condition) for engine in engines]
-
-    encoded = encode()
-
-    def forward() -> list[Tensor]:
-        told = zip(engines, encoded, strict=True)
-        return [engine.log_probs(x_t, one) for engine, one in told]
-
-    said: list[Expert] = [
-        _Remembered(engine, log_probs) for engine, log_probs in zip(engines, forward(), strict=True)
-    ]
-    bucket, fuse = Bucket(len(x_t)), part.device.type == "cuda"
-
-    def of(steps: int) -> float:
-        rule = ByConfidence(steps)
-        return timed(
-            part.device, lambda: sample(said, Routing(), x_t, reveal=rule, bucket=bucket, fuse=fuse)
-        )[1]
-
-    alone = _median(part, lambda: timed(part.device, forward)[1])
-    short, long = STEPS
-    loop = _median(part, lambda: (of(long) - of(short)) / (long - short))
-    details = {
-        "forward_ms": 1e3 * alone,
-        "routing_and_reveal_ms": 1e3 * loop,
-        "encode_ms": 1e3 * _median(part, lambda: timed(part.device, encode)[1]),
-        "rows": len(x_t),
-        "how": how(engines),
-    }
-    return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
-
-
-def how(engines: Sequence[Engine]) -> str:
-    """How the engines run their passes, and why not better."""
-    return "; ".join(
-        engine.how + (f" (fell back: {engine.failure})" if engine.failure else "") for engine in engines
-    )
 
 
 def one_query(bench: Bench) -> Figure:
@@ -223,7 +174,7 @@ def in_one_pass(bench: Bench) -> Figure:
     def as_one() -> Tensor:
         return chorus.log_probs(x_t, told)
 
-    ours, theirs = (_median(bench, lambda act=act: timed(bench.device, act)[1]) for act in (as_one, apart))  # type: ignore[misc]
+    ours, theirs = (median(bench, lambda act=act: timed(bench.device, act)[1]) for act in (as_one, apart))  # type: ignore[misc]
     details = {"ms": 1e3 * ours, "ms_one_by_one": 1e3 * theirs}
     return Figure("faster in one pass, one query", theirs / ours, "x", "", "", details)
 
@@ -268,21 +219,3 @@ def flat_memory(bench: Bench, engines: Sequence[Engine], peak: int) -> Figure:
     _, _, small = timed(bench.device, lambda: fast(fewer, engines))
     details = {"peak_gib": peak / 2**30, "peak_gib_fewer": small / 2**30, "fewer": len(fewer.queries)}
     return Figure("memory, all queries / fewer", peak / max(small, 1), "x", "flat", "", details)
-
-
-def _median(bench: Bench, action: Callable[[], float]) -> float:
-    action()
-    return float(np.median([action() for _ in range(bench.repeats)]))
-
-
-class _Remembered:
-    """An expert that costs nothing: what is left of a step is the loop's own."""
-
-    def __init__(self, expert: Expert, log_probs: Tensor) -> None:
-        self.vocabulary, self._said = expert.vocabulary, log_probs
-
-    def encode(self, condition: Any) -> Any:
-        return None
-
-    def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
-        return self._said[: len(x_t)]

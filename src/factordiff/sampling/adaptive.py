@@ -157,7 +157,7 @@ def error_probability(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:
 
 def _prefix(order: Int[Tensor, "batch cell"], allowed: Cells) -> Cells:
     """The cells at the first allowed places of an order, and the very first in any case."""
-    allowed = allowed.to(torch.uint8).cummin(-1).values.bool()
+    allowed = (~allowed).cumsum(-1) == 0
     allowed[:, :1] = True
     return torch.zeros_like(allowed).scatter(-1, order, allowed)
 

@@ -47,6 +47,7 @@ class Panel:
     ) -> None:
         self.experts, self.condition, self.bucket = experts, condition, bucket
         self.size = experts[0].vocabulary.size
+        self._voices = [voices(expert) for expert in experts]
         self.padded_passes = 0
         self._encoded: list[Any] = []
         self._worst_sum: Tensor | None = None
@@ -87,10 +88,10 @@ class Panel:
         asked = question if back is None else question.of(distinct)
         passes = torch.zeros_like(asked.item)
         spoken: list[Tensor] = []
-        for index, expert in enumerate(self.experts):
+        for index, speakers in enumerate(self._voices):
             said, run = self._hear(index, asked)
             spoken.append(said)
-            passes = passes + voices(expert) * run.to(passes.dtype)
+            passes = passes + speakers * run.to(passes.dtype)
         log_probs = self.side_by_side(spoken)
         if self._worst_sum is None:  # a bad expert is refused at once; later passes are checked at the end
             check_log_probs(log_probs, asked.masked)
@@ -101,14 +102,13 @@ class Panel:
 
     def ask_all(self, x_t: Tokens) -> tuple[Tensor, ...]:
         """What every expert says about all items in flight, a row each: by a pass, and nothing else."""
-        item = torch.arange(len(x_t), device=x_t.device)
-        return tuple(self._pass(index, x_t, item) for index in range(len(self.experts)))
+        return tuple(self._pass(index, x_t) for index in range(len(self.experts)))
 
     def side_by_side(self, spoken: Sequence[Tensor]) -> ExpertLogProbs:
         """The experts' distributions in one tensor, every voice for itself, in the finest of their precisions."""
         each: list[CellLogProbs] = []
-        for expert, said in zip(self.experts, spoken, strict=True):
-            each += [said] if voices(expert) == 1 else said.unbind(1)
+        for speakers, said in zip(self._voices, spoken, strict=True):
+            each += [said] if speakers == 1 else said.unbind(1)
         dtype = torch.float64 if any(said.dtype == torch.float64 for said in each) else torch.float32
         return torch.stack([said.to(dtype) for said in each])
 
@@ -171,14 +171,15 @@ class Panel:
         memory.remember(expert, question.ids[new].tolist(), question.x_t[new], said[new])
         return said, asked
 
-    def _pass(self, index: int, x_t: Tokens, item: Int[Tensor, " batch"]) -> Spoken:
-        """One pass of one expert over the rows, filled up to a fixed size."""
-        (rows, cells), speakers = x_t.shape, voices(self.experts[index])
+    def _pass(self, index: int, x_t: Tokens, item: Int[Tensor, " batch"] | None = None) -> Spoken:
+        """One pass of one expert over the rows, filled up to a fixed size; of all items in turn unless told which."""
+        (rows, cells), speakers = x_t.shape, self._voices[index]
         if self.bucket is not None and self.bucket.filled(rows) > rows:
-            some = self._filled(rows, item.device)
+            some = self._filled(rows, x_t.device)
             self.padded_passes += len(some) - rows
-            x_t, item = x_t[some], item[some]
-        said = self.experts[index].log_probs(x_t, take(self._encoded[index], item))[:rows]
+            x_t, item = x_t[some], some if item is None else item[some]
+        encoded = self._encoded[index]
+        said = self.experts[index].log_probs(x_t, encoded if item is None else take(encoded, item))[:rows]
         wanted = (rows, cells, self.size) if speakers == 1 else (rows, speakers, cells, self.size)
         if said.shape != wanted:
             raise InvalidInput(

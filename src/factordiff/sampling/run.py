@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composition, State
 from factordiff.composition.vote import majority_vote
 from factordiff.experts.expert import Expert, voices
-from factordiff.sampling.decision import Fused, decide
+from factordiff.sampling.decision import Decision, decide
 from factordiff.sampling.draws import Draws
 from factordiff.sampling.emission import log_drawn
 from factordiff.sampling.first_pass import FirstPass
@@ -60,9 +60,7 @@ class Run:
         leaving: bool,
         savings: Savings,
         first_pass: FirstPass | None,
-        fuse: bool = False,
     ) -> None:
-        self._decide = Fused() if fuse else decide
         self.composition, self.rule, self.savings = composition, rule, savings
         self.experts, self.mask = sum(map(voices, experts)), experts[0].vocabulary.mask
         self.particles, self.seed, self.temperature = particles, seed, temperature
@@ -157,9 +155,9 @@ class Run:
         self.executed.index_add_(0, place, passes)
         self.nominal.index_add_(0, population.place, self._defined(candidates))
 
-        return self.fill(population, rows, here, may_open, log_probs)
+        return self._fill(population, rows, here, may_open, log_probs)
 
-    def fill(
+    def _fill(
         self,
         population: Population,
         rows: Int[Tensor, " batch"],
@@ -171,30 +169,33 @@ class Run:
         place = population.place[rows // self.particles]
         x_t = population.x_t.flatten(0, 1)[rows]
         state = State(x_t, here.masked, population.log_density.flatten(1)[:, rows], place)
-        composed, doubt, cells, tokens, said = self._decide(
-            self.composition, self.rule, self.temperature, log_probs, state, may_open, here
-        )
-        log_said = torch.where(cells, said, 0.0).sum(-1)
+        decision = self.decide(log_probs, state, may_open, here)
+        log_said = decision.log_said
         log_w = population.log_w.flatten()
         if self.beta is not None:
-            drawn = log_drawn(log_probs, composed, tokens, cells, self.temperature)
+            drawn = log_drawn(log_probs, decision.composed, decision.tokens, decision.cells, self.temperature)
             log_w = log_w.index_add(0, rows, log_target(log_said, self.beta) - drawn)
         revealed = replace(
             population,
-            x_t=population.x_t.flatten(0, 1)
-            .index_put((rows,), torch.where(cells, tokens, x_t))
-            .view_as(population.x_t),
+            x_t=population.x_t.flatten(0, 1).index_put((rows,), decision.filled(x_t)).view_as(population.x_t),
             log_density=population.log_density.flatten(1)
             .index_add(1, rows, log_said)
             .view_as(population.log_density),
             log_w=log_w.view_as(population.log_w),
         )
-        return revealed.remember(rows, cells, doubt, said), Event(rows, cells, composed.routing, doubt)
+        cells, doubt = decision.cells, decision.log_doubt
+        event = Event(rows, cells, decision.composed.routing, doubt)
+        return revealed.remember(rows, cells, doubt, decision.said), event
+
+    def decide(self, log_probs: ExpertLogProbs, state: State, may_open: Cells, here: Moment) -> Decision:
+        """What the step decides about rows."""
+        return decide(self.composition, self.rule, self.temperature, log_probs, state, may_open, here)
 
     def count(self, place: Int[Tensor, " item"]) -> None:
         """A pass of every expert for each of these items, one row each, defined and run."""
-        self.executed[place] += self.experts
-        self.nominal[place] += self.experts
+        passes = torch.full_like(place, self.experts)
+        self.executed.index_add_(0, place, passes)
+        self.nominal.index_add_(0, place, passes)
 
     def _defined(self, candidates: ItemCells) -> Int[Tensor, " item"]:
         """The passes of this step as the method defines them: all experts and particles, unless it is idle."""

@@ -68,8 +68,9 @@ def sample(
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
     not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
-    compiles composition and reveal into few kernels, anew for every composition and rule, and on a GPU records the
-    steps of a full bucket: that takes seconds, pays in long runs on a GPU, and may round sums differently.
+    compiles composition and reveal of a full bucket into few kernels, anew for every composition and rule, and
+    records them: that takes seconds, pays in long runs on a GPU (elsewhere nothing is compiled), and may round sums
+    differently.
     """
     vocabulary = common_vocabulary(experts)
     speakers = sum(map(voices, experts))
@@ -105,7 +106,6 @@ def sample(
         leaving=bucket is not None and not trace,
         savings=savings or Savings(),
         first_pass=first_pass,
-        fuse=fuse,
     )
     story = Trace(vocabulary.size, x_t.tolist()) if trace else None
     total = particles * int((x_t == vocabulary.mask).sum())

@@ -1,0 +1,87 @@
+"""What a step costs beside its forward passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from factordiff.composition.routing import Routing
+from factordiff.evaluation.contenders import Bench, blank, median, timed
+from factordiff.evaluation.figure import Figure
+from factordiff.experts.expert import Expert
+from factordiff.sampling.engine import Engine
+from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.sampler import sample
+from factordiff.sampling.savings import Bucket
+
+STEPS = 20, 50  # of the two runs whose difference is a step's cost
+
+
+def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
+    """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch.
+
+    A step costs what a longer run takes more than a shorter one: what is done once for a run is not a step's.
+    """
+    part = bench.first(bench.batch)
+    condition = part.queries.condition()
+    x_t = blank(part)
+
+    def encode() -> list[Any]:
+        return [engine.encode(condition) for engine in engines]
+
+    encoded = encode()
+
+    def forward() -> list[Tensor]:
+        told = zip(engines, encoded, strict=True)
+        return [engine.log_probs(x_t, one) for engine, one in told]
+
+    said: list[Expert] = [
+        _Remembered(engine, log_probs) for engine, log_probs in zip(engines, forward(), strict=True)
+    ]
+    bucket, fuse = Bucket(len(x_t)), part.device.type == "cuda"
+
+    def step_of(experts: Sequence[Expert], told: Any) -> float:
+        def run(steps: int) -> float:
+            rule = ByConfidence(steps)
+            return timed(
+                part.device,
+                lambda: sample(experts, Routing(), x_t, told, reveal=rule, bucket=bucket, fuse=fuse),
+            )[1]
+
+        short, long = STEPS
+        return median(part, lambda: (run(long) - run(short)) / (long - short))
+
+    alone = median(part, lambda: timed(part.device, forward)[1])
+    loop = step_of(said, None)
+    details: dict[str, Any] = {
+        "forward_ms": 1e3 * alone,
+        "routing_and_reveal_ms": 1e3 * loop,
+        "encode_ms": 1e3 * median(part, lambda: timed(part.device, encode)[1]),
+        "rows": len(x_t),
+        "how": how(engines),
+    }
+    if part.device.type == "cuda":  # where Python and the GPU work side by side
+        details["step_with_its_passes_ms"] = 1e3 * step_of(engines, condition)
+    return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
+
+
+def how(engines: Sequence[Engine]) -> str:
+    """How the engines run their passes, and why not better."""
+    return "; ".join(
+        engine.how + (f" (fell back: {engine.failure})" if engine.failure else "") for engine in engines
+    )
+
+
+class _Remembered:
+    """An expert that costs nothing: what is left of a step is the loop's own."""
+
+    def __init__(self, expert: Expert, log_probs: Tensor) -> None:
+        self.vocabulary, self._said = expert.vocabulary, log_probs
+
+    def encode(self, condition: Any) -> Any:
+        return None
+
+    def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
+        return self._said[: len(x_t)]
