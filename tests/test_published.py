@@ -86,8 +86,8 @@ FULL, OCC, COL = "trans-full+conv-full", "trans-occ+trans-full", "trans-color+tr
             tuple(f"{pair}.geometric-mean" for pair in (FULL, OCC, COL)),
         ),
         ("SuperDiff", tuple(f"{pair}.superdiff" for pair in (FULL, OCC, COL))),
-        ("FKC, first 6,000 queries", (f"{FULL}.fkc", f"{OCC}.fkc.b0.1-1", f"{COL}.fkc.b0.1-1")),
-        ("RNE, first 6,000 queries", (f"{FULL}.rne.b1-1", f"{OCC}.rne.b0.1-1.r1", f"{COL}.rne.b1-1.r1")),
+        ("FKC, first 6,000 queries", (f"{FULL}.fkc", f"{OCC}.fkc.b0.1-1", f"{COL}.fkc.b1-10")),
+        ("RNE, first 6,000 queries", (f"{FULL}.rne.b1-1", f"{OCC}.rne.b0.1-1.r1", f"{COL}.rne.b1-10.r1")),
         ("**per-pixel routing**", (f"{FULL}.routing", f"{OCC}.routing", f"{COL}.routing.t1-0.25")),
         ("mixture, first 6,000 queries", tuple(f"{pair}.mixture" for pair in (FULL, OCC, COL))),
         (

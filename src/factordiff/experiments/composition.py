@@ -10,8 +10,8 @@ Expected: the order of the paper on Col+Occ; on Full+Full all compositions withi
 
 Decoding: argmax but for FKC and RNE, which draw at temperature 1 with 8 particles (argmax would make particles the
 same); 128 steps in order of confidence. FKC proposes from the product, RNE from the mixture. Their exponents (1/M, 1,
-one a tenth of the other) and when they resample (below half of effective particles, or at every step) are chosen
-on validation, and both readings of their answer are shown: a baseline gets its better one.
+one a tenth of the other or ten times it) and when they resample (below half of effective particles, or at every step)
+are chosen on validation, and both readings of their answer are shown: a baseline gets its better one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.sampling.reveal import Belief, Moment, RevealRule, surest_first, surest_one
+from factordiff.sampling.reveal import Belief, Moment, RevealRule, cells_at, surest_first, surest_one
 from factordiff.types import CellLogProbs, Cells
 
 Bound = Literal["product", "frechet"]
@@ -159,7 +159,7 @@ def _prefix(order: Int[Tensor, "batch cell"], allowed: Cells) -> Cells:
     """The cells at the first allowed places of an order, and the very first in any case."""
     allowed = (~allowed).cumsum(-1) == 0
     allowed[:, :1] = True
-    return torch.zeros_like(allowed).scatter(-1, order, allowed)
+    return cells_at(order, allowed)
 
 
 def _log(number: float) -> float:

@@ -152,13 +152,18 @@ class ByConfidence(RevealRule):
 
 def surest(log_doubt: Float[Tensor, "batch cell"], among: Cells, count: Int[Tensor, " batch"]) -> Cells:
     """The `count` least doubtful cells of each row; ties go to the lowest cell."""
-    rank = surest_first(log_doubt, among).argsort(dim=-1)
-    return among & (rank < count[:, None])
+    taken = torch.arange(among.shape[-1], device=among.device) < count[:, None]
+    return among & cells_at(surest_first(log_doubt, among), taken)
 
 
 def surest_first(log_doubt: Float[Tensor, "batch cell"], among: Cells) -> Int[Tensor, "batch cell"]:
     """The cells in the order of their doubt; those that do not take part come last."""
     return _keys(log_doubt, among).argsort(dim=-1, stable=True)
+
+
+def cells_at(order: Int[Tensor, "batch cell"], taken: Cells) -> Cells:
+    """The cells at the taken places of an order."""
+    return torch.zeros_like(taken).scatter(-1, order, taken)
 
 
 def surest_one(log_doubt: Float[Tensor, "batch cell"], among: Cells) -> Cells:
