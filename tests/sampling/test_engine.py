@@ -70,7 +70,7 @@ def engine_with(network: Any, part: str, spoil: Callable[..., Any]) -> Engine:
     return Engine(network, compile=True)
 
 
-@pytest.mark.parametrize("part", ["read", "encode_with", "embed", "apply_once", "readout"])
+@pytest.mark.parametrize("part", ["read", "embed", "apply_once", "readout"])
 @pytest.mark.parametrize("kind", [0, 1])
 def test_a_part_that_cannot_be_compiled_is_run_as_it_is_and_the_engine_says_so(part: str, kind: int) -> None:
     network, told, x_t = networks()[kind], condition(2), torch.full((2, 9), 10)
@@ -87,6 +87,14 @@ def test_a_part_that_cannot_be_compiled_is_run_as_it_is_and_the_engine_says_so(p
     assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
     assert engine.failure == f"{part}, compiled: RuntimeError: no compiler here"
     assert engine.how == "compiled"  # the other parts are
+
+
+def test_what_a_compiler_spoils_now_and_then_is_never_compiled() -> None:
+    network, told, x_t = networks()[0], condition(2), torch.full((2, 9), 10)
+    expected = network.log_probs(x_t, network.encode(told))
+    engine = engine_with(network, "encode_with", lambda plain: lambda *given: pytest.fail("was compiled"))
+    assert torch.equal(engine.log_probs(x_t, engine.encode(told)), expected)
+    assert engine.failure is None
 
 
 @pytest.mark.parametrize("part", ["read", "apply_once", "readout"])

@@ -46,7 +46,8 @@ def test_both_forms_run_once_for_each_shape_and_then_only_the_faster() -> None:
         (lambda x: x / 0.0, "is not finite"),
         (lambda x: x * 1e9, r"is 1e\+09 away"),
         (lambda x: x * 1.001, "is 0.001 away"),
-        (lambda x: x.flip(0), "is 1.9 away from the plain one"),
+        (lambda x: x.flip(0), "is 2 away from the plain one"),
+        (lambda x: x.index_fill(0, torch.tensor(1), 9.0), "is 7.6 away"),
     ],
 )
 def test_garbage_is_never_passed_on(bend: Any, words: str) -> None:
@@ -101,6 +102,21 @@ def test_rounding_of_the_type_is_allowed() -> None:
     assert disagreement("x", coarse * 1.2, coarse, torch.bfloat16) is not None
     assert disagreement("x", torch.zeros(3), torch.zeros(3), torch.float32) is None
     assert disagreement("x", torch.ones(3), torch.zeros(3), torch.float32) is not None
+
+
+def test_a_bad_row_among_many_is_found() -> None:
+    """Few spoiled rows are little of the whole."""
+    many = torch.linspace(1, 2, 3000).view(1000, 3).bfloat16()
+    spoiled = many.index_fill(0, torch.tensor(500), 0.0)
+    assert float((spoiled.float() - many.float()).norm() / many.float().norm()) < 0.04
+    assert disagreement("x", many * 1.01, many, torch.bfloat16) is None
+    assert disagreement("x", spoiled, many, torch.bfloat16) is not None
+    quiet = many.index_fill(
+        0, torch.tensor(500), 0.0
+    )  # a row of nothing is no reason to look closer than usual
+    assert disagreement("x", quiet + 0.001, quiet, torch.bfloat16) is None
+    assert disagreement("x", many[:0], many[:0], torch.bfloat16) is None
+    assert disagreement("x", torch.tensor(1.0), torch.tensor(2.0), torch.float32) is not None
 
 
 def test_what_is_wrong_with_the_arguments_is_raised() -> None:
