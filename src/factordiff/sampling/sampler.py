@@ -68,9 +68,9 @@ def sample(
     What makes it fast changes no result. `bucket` is how many rows (items x particles) are in flight at once;
     finished items make room for waiting ones, in batches of few fixed sizes. `savings` are the passes that are
     not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
-    compiles composition and reveal of a full bucket into few kernels, anew for every composition and rule, and
-    records them: that takes seconds, pays in long runs on a GPU (elsewhere nothing is compiled), and may round sums
-    differently.
+    records the steps of a full bucket on a GPU and replays each as one piece, with a kernel of our own for the doubts,
+    whose last bit may differ: it pays in long runs, and changes nothing elsewhere. What composition and rule decide
+    in Python must then not depend on numbers (`RevealRule.steady`).
     """
     vocabulary = common_vocabulary(experts)
     speakers = sum(map(voices, experts))
