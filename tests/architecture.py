@@ -16,6 +16,7 @@ LAYERS = {
     "vocabulary": 0,
     "types": 0,
     "streams": 0,
+    "kernels": 0,
     "diffusion": 1,
     "experts": 2,
     "composition": 3,

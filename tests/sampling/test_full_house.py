@@ -173,9 +173,12 @@ def test_a_faster_form_that_fails_or_differs_is_given_up(
     monkeypatch.setattr(FullHouse, "step", as_on_a_gpu)
     monkeypatch.setattr(full_house, "Recorded", Spoiled(*spoils))
     asked = request("routing", 2, 40) | {"bucket": 8, "reveal": ByConfidence(6)}
-    assert not differences(sample(**asked), sample(**asked, fuse=True))
+    fused = sample(**asked, fuse=True)
+    assert not differences(sample(**asked), fused)
     assert taken
     assert houses[-1].how == how
+    assert fused.fused == (f"{how} (fell back: {houses[-1].failure})" if failures else how)
+    assert sample(**asked).fused == ""
     said = houses[-1].failure or ""
     assert [start in said for start in failures] == [True] * len(failures), said
     assert said.count("step, ") == len(failures)

@@ -1,4 +1,4 @@
-"""The log-doubt as one Triton kernel: what `confidence.log_doubt` says in twenty, the sorting left out.
+"""The log-doubt as one Triton kernel: what `confidence.log_doubt` says in many, the sorting left out.
 
 Sorting there gives the same bits to the same probabilities in another order. Here their sum does, since it is exact:
 each is a share of the runner-up's, at most 1, and whole numbers of 2^-55 add up without rounding.
@@ -7,17 +7,11 @@ Usable where Triton and a GPU are, importable everywhere.
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-triton: Any = import_module("triton") if find_spec("triton") else None
-tl: Any = import_module("triton.language") if triton else None
-jit: Any = triton.jit if triton else (lambda function: function)
+from factordiff.kernels import jit, tl, triton
 
 MOST_VALUES = 128  # whose sum of shares stays below 2^63
 ROWS = 64  # cells of a program

@@ -15,6 +15,7 @@ from factordiff.sampling.engine import Engine
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.savings import Bucket
+from factordiff.sampling.verified import in_words
 
 STEPS = 20, 50  # of the two runs whose difference is a step's cost
 
@@ -69,9 +70,7 @@ def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
 
 def how(engines: Sequence[Engine]) -> str:
     """How the engines run their passes, and why not better."""
-    return "; ".join(
-        engine.how + (f" (fell back: {engine.failure})" if engine.failure else "") for engine in engines
-    )
+    return "; ".join(in_words(engine.how, engine.failure) for engine in engines)
 
 
 class _Remembered:

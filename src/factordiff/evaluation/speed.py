@@ -130,6 +130,7 @@ def wall(
         "ms_per_grid_straightforward": 1e3 * theirs,
         "grids_per_second": 1 / ours,
         "seconds_fastest_and_slowest": [min(seconds), max(seconds)],
+        "full_steps": quick.fused or "plain",
         "same_answers": same,
         "queries": len(bench.queries),
         "queries_straightforward": len(answers),

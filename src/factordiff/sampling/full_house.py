@@ -40,8 +40,8 @@ class FullHouse:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._advance: Callable[..., Stepped] | None = None
+        self.how = "plain"  # the form in use
         self.failure: str | None = None
-        self.how = "plain"
         # Particles that wait for each other, targets, repairs and memory need more than this; so does looking ahead.
         plain = run.particles == 1 and run.beta is None and run.rule.repairs == 0 and run.rule.steady
         self._able = plain and run.leaving and run.savings.idle and not run.panel.remembers

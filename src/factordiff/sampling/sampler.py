@@ -31,6 +31,7 @@ from factordiff.sampling.run import Run
 from factordiff.sampling.samples import Samples as Samples
 from factordiff.sampling.savings import Bucket, Savings
 from factordiff.sampling.trace import Trace
+from factordiff.sampling.verified import in_words
 
 COPIES = 8  # of a row's log-probabilities that a step may hold at once
 
@@ -70,7 +71,7 @@ def sample(
     not run because their outcome is known; `first_pass` carries the first of them from method to method. `fuse`
     records the steps of a full bucket on a GPU and replays each as one piece, with a kernel of our own for the doubts,
     whose last bit may differ: it pays in long runs, and changes nothing elsewhere. What composition and rule decide
-    in Python must then not depend on numbers (`RevealRule.steady`).
+    in Python must then not depend on numbers (`RevealRule.steady`); `Samples.fused` says what became of it.
     """
     vocabulary = common_vocabulary(experts)
     speakers = sum(map(voices, experts))
@@ -136,4 +137,5 @@ def sample(
         run.executed,
         story,
         run.panel.padded_passes,
+        "" if full_house is None else in_words(full_house.how, full_house.failure),
     )

@@ -22,6 +22,7 @@ class Samples:
     executed_passes: Int[Tensor, " item"]  # rows that experts were really asked about
     trace: Trace | None = None
     padded_passes: int = 0  # rows that only filled a batch up to a fixed size
+    fused: str = ""  # with `fuse`: how the steps of a full bucket were run, and why not faster
 
     @property
     def executed_over_needed(self) -> float:

@@ -59,6 +59,11 @@ class Verified:
         return expected
 
 
+def in_words(how: str, failure: str | None) -> str:
+    """What is in use and, where something was given up, why."""
+    return how if failure is None else f"{how} (fell back: {failure})"
+
+
 def disagreement(name: str, found: Any, expected: Any, dtype: torch.dtype) -> str | None:
     """By how much two results computed in a type differ, in words, if it is more than rounding explains.
 
