@@ -105,9 +105,11 @@ def test_numbers_are_the_things_own(things: list[object]) -> None:
 
 
 def test_a_condition_counts_what_is_there() -> None:
-    assert repr(told(2, 3, 1)) == "Condition(3 items of 4 cells, 1 to 3 demonstrations each, cpu)"
-    assert repr(told(2, 2)) == "Condition(2 items of 4 cells, 2 demonstrations each, cpu)"
-    assert repr(told()) == "Condition(0 items of 4 cells, 0 demonstrations each, cpu)"
+    assert (
+        repr(told(2, 3, 1)) == "Condition(3 items of 4 cells, 1 to 3 demonstrations each, sizes unknown, cpu)"
+    )
+    assert repr(told(2, 2)) == "Condition(2 items of 4 cells, 2 demonstrations each, sizes unknown, cpu)"
+    assert repr(told()) == "Condition(0 items of 4 cells, 0 demonstrations each, sizes unknown, cpu)"
 
 
 @pytest.mark.parametrize(("backbone", "kind"), [("trans-ir", "TransIR"), ("conv-ir", "ConvIR")])

@@ -250,10 +250,11 @@ def test_weights_to_start_from(tmp_path: Path) -> None:
         trainer(tmp_path / "c", init_from=tmp_path)
 
 
-def test_a_head_begins_anew_for_another_objective(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [{"objective": "occupancy"}, {"objective": "full", "new_head": True}])
+def test_a_head_begins_anew_for_another_objective_or_when_asked(tmp_path: Path, how: dict[str, Any]) -> None:
     first = trainer(tmp_path / "a", max_steps=3, objective="full")
     first.run()
-    second = trainer(tmp_path / "b", init_from=tmp_path / "a" / WEIGHTS, objective="occupancy").step.network
+    second = trainer(tmp_path / "b", init_from=tmp_path / "a" / WEIGHTS, **how).step.network
     before, after = first.step.network.layout.unpack(first.step.ema), second.layout.unpack(second.vector)
     for name, weights in after.items():
         if name.startswith("head."):

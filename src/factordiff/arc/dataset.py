@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
+from factordiff.arc.conditions import condition_from
 from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
 from factordiff.arc.grid import CELLS, SIDE
 from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
@@ -94,7 +95,7 @@ class Dataset:
         context = draw_context(seed, step, items, query, frames)
         pairs = first[:, None] + torch.cat([query[:, None], context], dim=1)
         symmetry = draw_symmetry(seed, step, items, symmetry_weights)
-        moved = self.transformed(pairs, symmetry)
+        moved, shapes = self.transformed(pairs, symmetry)
         if alike is not None:
             renaming = draw_renaming(seed, step, items, alike[first // TEST.stop], rename)
             moved = renaming.gather(1, moved.flatten(1)).view_as(moved)
@@ -102,9 +103,7 @@ class Dataset:
         if min_frames is not None and min_frames < frames:
             used = min_frames + integers(frames - min_frames + 1, seed, Purpose.CONTEXT, step, items, frames)
             present = torch.arange(frames, device=items.device)[None, :] < used[:, None]
-            moved[:, 1:] *= present[:, :, None, None]
-        condition = Condition(moved[:, 0, 0], moved[:, 1:, 0], moved[:, 1:, 1], present)
-        return condition, moved[:, 0, 1]
+        return condition_from(moved, shapes, present), moved[:, 0, 1]
 
     def _draw_query(
         self, seed: int | Tensor, step: int | Tensor, items: Int[Tensor, " item"], tasks: Tensor | None
@@ -117,14 +116,20 @@ class Dataset:
 
     def transformed(
         self, pairs: Int[Tensor, "item slot"], symmetry: Int[Tensor, " item"]
-    ) -> Int[Tensor, "item slot 2 cell"]:
-        """The canvases of pairs, each item's under its own symmetry: the ragged grids are moved, then padded."""
+    ) -> tuple[Int[Tensor, "item slot 2 cell"], Int[Tensor, "item slot 2 2"]]:
+        """The canvases and the shapes of pairs, each item's under its own symmetry.
+
+        The ragged grids are moved, then padded; a quarter turn swaps height and width.
+        """
         # index_select copies whole rows; square brackets would compute an address per cell, ten times as slow.
         rows = pairs.flatten()
         shapes = self.shapes.index_select(0, rows).view(*pairs.shape, 2)
         moves = self.moves.index_select(0, (symmetry[:, None, None] * (SIDE * SIDE) + shapes).flatten())
         canvases = self.canvases.index_select(0, rows).view(-1, CELLS)
-        return canvases.gather(1, moves).to(torch.int64).view(*pairs.shape, 2, CELLS)
+        moved = canvases.gather(1, moves).to(torch.int64).view(*pairs.shape, 2, CELLS)
+        sides = torch.stack([shapes // SIDE + 1, shapes % SIDE + 1], dim=-1)
+        turned = (symmetry % 2 == 1)[:, None, None, None]
+        return moved, torch.where(turned, sides.flip(-1), sides)
 
     def exchangeable(self) -> Bool[Tensor, "task value"]:
         """Which colors of each task its training instances use alike."""

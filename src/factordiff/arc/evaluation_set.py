@@ -11,6 +11,7 @@ from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import Artefact, decode_ids
+from factordiff.arc.conditions import condition_from
 from factordiff.arc.grid import CELLS, Grid, from_canvas
 from factordiff.arc.splits import VALIDATION_AND_TEST
 from factordiff.arc.task import Pair, Task
@@ -62,10 +63,8 @@ class EvaluationSet:
     def condition(self, indices: slice | Tensor = slice(None)) -> Condition:
         """What an expert is told about these queries."""
         frames, present = self.frames[indices], self.present[indices]
-        shown = self.pool[frames].to(torch.int64) * present[:, :, None, None]
-        return Condition(
-            self.pool[self.queries[indices], 0].to(torch.int64), shown[:, :, 0], shown[:, :, 1], present
-        )
+        pairs = torch.cat([self.queries[indices][:, None], frames], dim=1)
+        return condition_from(self.pool[pairs].to(torch.int64), self.pool_shapes[pairs], present)
 
     def demonstrations(self, index: int) -> list[tuple[Grid, Grid]]:
         """The demonstrations of one query as grids."""

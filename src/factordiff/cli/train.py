@@ -47,6 +47,9 @@ def train(
             help="Start from the weights of this expert's folder; trained for another objective, its head begins anew."
         ),
     ] = None,
+    new_head: Annotated[
+        bool, typer.Option("--new-head", help="With --init-from: its head begins anew all the same.")
+    ] = False,
     max_steps: Annotated[int | None, typer.Option(help="The schedule's last step.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Steps over which the learning rate rises.")] = None,
     decay_from: Annotated[
@@ -74,6 +77,9 @@ def train(
     positions: Annotated[str | None, typer.Option(help="sinusoidal or learned (trans-ir).")] = None,
     field: Annotated[
         bool | None, typer.Option(help="Let each cell see what the demonstrations say at its place.")
+    ] = None,
+    sees_sizes: Annotated[
+        bool | None, typer.Option(help="Let it see where grids end: padding is not color 0.")
     ] = None,
     frames: Annotated[int | None, typer.Option(help="Demonstrations per item.")] = None,
     min_frames: Annotated[int | None, typer.Option(help="Fewest demonstrations per item.")] = None,
@@ -126,6 +132,7 @@ def train(
         "rotary": rotary,
         "positions": positions,
         "field": field,
+        "sees_sizes": sees_sizes,
     }
     if refinement is not None:
         network["cycles"] = _cycles(refinement)
@@ -133,7 +140,9 @@ def train(
     if deterministic:
         settings = _deterministic(settings)
     out = out or Path("runs") / f"{preset}-{backbone}-{objective}"
-    _run(settings, device, out, resume, init_from, max_minutes, started, tensorboard)
+    if new_head and init_from is None:
+        raise InvalidInput("--new-head: goes with --init-from; without it every weight begins anew")
+    _run(settings, device, out, resume, init_from, new_head, max_minutes, started, tensorboard)
 
 
 _SETTINGS = frozenset(
@@ -214,6 +223,7 @@ def _run(
     out: Path,
     resume: bool,
     init_from: Path | None,
+    new_head: bool,
     max_minutes: float | None,
     started: float,
     tensorboard: bool,
@@ -240,6 +250,7 @@ def _run(
             out=out,
             resume=resume,
             init_from=init_from,
+            new_head=new_head,
             machines=machines,
             observers=observers,
         )

@@ -1,8 +1,10 @@
-"""What an expert is told about the item it denoises: a query and a few context frames."""
+"""What an expert is told about the item it denoises: a query, a few context frames, and where each grid ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -10,48 +12,97 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 
+OUTSIDE = -1  # no value at all: what an expert that sees sizes reads in a cell outside a grid
+
+
+class Inside(NamedTuple):
+    """Which cells of the canvas belong to a grid, for every grid of a condition; the others are padding."""
+
+    query: Bool[Tensor, "item cell"]
+    context_inputs: Bool[Tensor, "item frame cell"]
+    context_outputs: Bool[Tensor, "item frame cell"]
+
 
 @dataclass(frozen=True)
 class Condition:
     """A query grid per item and its demonstration pairs, all on the same canvas of cells.
 
-    Items may have different numbers of frames: `present` says which of the padded slots hold one.
+    Items may have different numbers of frames: `present` says which of the padded slots hold one. Canvases are padded
+    with value 0; `inside` says, cell by cell, where the grids are, so that a row of zeros and no row differ. Without
+    it (None) nobody knows, and an expert that sees sizes refuses the condition.
     """
 
     query: Int[Tensor, "item cell"]
     context_inputs: Int[Tensor, "item frame cell"]
     context_outputs: Int[Tensor, "item frame cell"]
     present: Bool[Tensor, "item frame"]
+    inside: Inside | None = None
 
     def __post_init__(self) -> None:
         items, cells = self.query.shape
         frames = self.present.shape[-1]
         for name in ("context_inputs", "context_outputs"):
-            shape = tuple(getattr(self, name).shape)
-            if shape != (items, frames, cells):
-                raise InvalidInput(
-                    f"{name}: expected shape {(items, frames, cells)} (item, frame, cell), got {shape}"
-                )
+            _expect_shape(name, getattr(self, name), (items, frames, cells))
+        if self.inside is not None:
+            for name, mask in self.inside._asdict().items():
+                _expect_shape(f"inside.{name}", mask, tuple(getattr(self, name).shape))
 
     def __repr__(self) -> str:
         items, cells = self.query.shape
         shown = sorted(set(self.present.sum(-1).tolist())) or [0]
         frames = str(shown[0]) if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
-        return f"Condition({items} items of {cells} cells, {frames} demonstrations each, {self.query.device})"
+        sizes = "" if self.inside is not None else "sizes unknown, "
+        return f"Condition({items} items of {cells} cells, {frames} demonstrations each, {sizes}{self.query.device})"
 
     def __len__(self) -> int:
         return self.query.shape[0]
 
     def __getitem__(self, items: slice | Tensor) -> Condition:
-        return Condition(
-            self.query[items], self.context_inputs[items], self.context_outputs[items], self.present[items]
-        )
+        return self._each(lambda part: part[items])
 
     def to(self, device: torch.device | str) -> Condition:
         """The same condition on another device."""
+        return self._each(lambda part: part.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Condition:
         return Condition(
-            self.query.to(device),
-            self.context_inputs.to(device),
-            self.context_outputs.to(device),
-            self.present.to(device),
+            change(self.query),
+            change(self.context_inputs),
+            change(self.context_outputs),
+            change(self.present),
+            None if self.inside is None else Inside(*map(change, self.inside)),
         )
+
+    def grids(self, sees_sizes: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, context inputs and outputs as an expert reads them; one that sees sizes finds OUTSIDE in padding."""
+        padded = self.query, self.context_inputs, self.context_outputs
+        if not sees_sizes:
+            return padded
+        if self.inside is None:
+            raise InvalidInput(
+                "condition: this expert sees where a grid ends, and the condition does not say it; "
+                "give Condition(..., inside=Inside(query, context_inputs, context_outputs))"
+            )
+        query, inputs, outputs = (
+            grid.masked_fill(~mask, OUTSIDE) for grid, mask in zip(padded, self.inside, strict=True)
+        )
+        return query, inputs, outputs
+
+    def check(self) -> None:
+        """Refuse sizes that contradict the canvas; it reads the tensors, so that on a GPU it waits for them."""
+        if self.inside is None:
+            return
+        for name, mask in self.inside._asdict().items():
+            beyond = ((getattr(self, name) != 0) & ~mask).nonzero()
+            if len(beyond):
+                item, *_, cell = beyond[0].tolist()
+                raise InvalidInput(
+                    f"condition: {name} of item {item} has a value in cell {cell}, which `inside` says is outside the "
+                    "grid; padding is 0"
+                )
+
+
+def _expect_shape(name: str, found: Tensor, expected: tuple[int, ...]) -> None:
+    if tuple(found.shape) != expected:
+        dimensions = "(item, frame, cell)" if len(expected) == 3 else "(item, cell)"
+        raise InvalidInput(f"{name}: expected shape {expected} {dimensions}, got {tuple(found.shape)}")

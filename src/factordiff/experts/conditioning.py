@@ -27,7 +27,7 @@ Present = Bool[Tensor, "item frame"]
 
 
 def one_hot(tokens: Int[Tensor, "*shape"], values: int, dtype: torch.dtype) -> Float[Tensor, "*shape value"]:
-    """One-hot vectors; whatever is not a value (the mask) is the zero vector."""
+    """One-hot vectors; whatever is not a value (the mask, a cell outside the grid) is the zero vector."""
     return (tokens.unsqueeze(-1) == torch.arange(values, device=tokens.device)).to(dtype)
 
 

@@ -25,6 +25,7 @@ class NetworkConfig(ABC):
     slots: int = 3
     head: str = "zero"
     cycles: tuple[int, int] = (2, 2)
+    sees_sizes: bool = False  # whether padding is told from value 0; weights of before have no such field
 
     def __post_init__(self) -> None:
         for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
@@ -37,6 +38,8 @@ class NetworkConfig(ABC):
             pair = getattr(self, name)
             if len(pair) != 2 or min(pair) < 1:
                 raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
+        if not isinstance(self.sees_sizes, bool):
+            raise InvalidInput(f"sees_sizes: expected true or false, got {self.sees_sizes!r}")
         if self.width % self.heads:
             raise InvalidInput(f"width: expected a multiple of heads={self.heads}, got {self.width}")
 

@@ -159,10 +159,12 @@ class Network(nn.Module, ABC):
                 f"condition: expected {self.config.cells} cells (a canvas of {self.config.layout}), "
                 f"got {condition.query.shape[-1]}"
             )
-        shown = condition.context_inputs, condition.context_outputs
+        if condition.query.device.type == "cpu":  # elsewhere looking would mean waiting
+            condition.check()
+        query, inputs, outputs = condition.grids(self.config.sees_sizes)
         weights = self.ready()
-        read = self.parts.read(weights, *shown)
-        return self.parts.encode_with(weights, condition.query, *shown, condition.present, read)
+        read = self.parts.read(weights, inputs, outputs)
+        return self.parts.encode_with(weights, query, inputs, outputs, condition.present, read)
 
     def codes(
         self, weights: Weights, read: Float[Tensor, "item frame ..."]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from factordiff.arc.conditions import condition_from
 from factordiff.arc.grid import CELLS, COLORS, SIDE, Canvas, Grid, to_canvas
 from factordiff.arc.shapes import answer_grid
 from factordiff.arc.task import Pair, Task, parse_task
@@ -80,13 +81,13 @@ def check_task(task: Task) -> None:
 
 def condition_of(task: Task, number: int) -> Condition:
     """What the experts are told about one test of a task."""
-    shown = [pair.output for pair in task.demonstrations]
-    return Condition(
-        _tokens([task.tests[number].input]),
-        _tokens([pair.input for pair in task.demonstrations]).unsqueeze(0),
-        _tokens([output for output in shown if output is not None]).unsqueeze(0),
-        torch.ones(1, len(shown), dtype=torch.bool),
-    )
+    query = task.tests[number].input
+    grids = [(pair.input, pair.output) for pair in task.demonstrations if pair.output is not None]
+    pairs = [(query, query), *grids]  # only the input of the first is looked at
+    canvases = torch.from_numpy(np.stack([np.stack([to_canvas(grid) for grid in pair]) for pair in pairs]))
+    shapes = torch.tensor([[grid.shape for grid in pair] for pair in pairs])
+    present = torch.ones(1, len(grids), dtype=torch.bool)
+    return condition_from(canvases.to(torch.int64)[None], shapes[None], present)
 
 
 def _answer(
@@ -158,10 +159,6 @@ def starting_canvas(given: Given | None) -> torch.Tensor:
 def _is_whole(number: object) -> bool:
     """Whether something is a whole number, numpy's included; a fraction would be cut in silence."""
     return isinstance(number, int | np.integer) and not isinstance(number, bool)
-
-
-def _tokens(grids: Sequence[Grid]) -> torch.Tensor:
-    return torch.from_numpy(np.stack([to_canvas(grid) for grid in grids])).to(torch.int64)
 
 
 def _canvas(samples: Samples) -> Canvas:

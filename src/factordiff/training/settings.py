@@ -167,13 +167,13 @@ PRESETS: dict[str, Settings] = {
         dtype="bfloat16",
         patience=30,
     ),
-    "fast": Settings(agreement=0.02, identity_share=0.9),
+    "fast": Settings(agreement=0.02, identity_share=0.9, network={"sees_sizes": True}),
     # A smaller expert for two laptop cores and five minutes. It sees the data's own orientation only: with all
     # eight symmetries there would be up to eight times as many rules to tell apart.
     "tiny": Settings(
         preset="tiny",
         agreement=0.02,
-        network={"width": 64, "context": 64, "encoder": 32, "cycles": [1, 1]},
+        network={"width": 64, "context": 64, "encoder": 32, "cycles": [1, 1], "sees_sizes": True},
         tasks=NEAR_TASKS,
         identity_share=1.0,
         batch=32,

@@ -126,9 +126,7 @@ class Step:
         t, uniforms = noise(settings.seed, step, self.items, settings.batch, x_0.shape[-1])
         x_t = corrupt(x_0, t, uniforms, self.network.vocabulary)
         return (
-            condition.query,
-            condition.context_inputs,
-            condition.context_outputs,
+            *condition.grids(self.network.config.sees_sizes),
             condition.present,
             x_0,
             x_t,

@@ -39,6 +39,7 @@ class Trainer:
         out: Path | None = None,
         resume: bool = False,
         init_from: Path | None = None,
+        new_head: bool = False,
         machines: Machines | None = None,
         observers: tuple[Observer, ...] = (),
     ) -> None:
@@ -56,7 +57,8 @@ class Trainer:
         if init_from is not None:
             about = read_config(init_from)["about"]
             # A head answers its objective's question: for another one it begins anew.
-            load_weights(network, init_from, head=about.get("objective") == settings.objective)
+            same_question = about.get("objective") == settings.objective
+            load_weights(network, init_from, head=same_question and not new_head)
             self.started_from = {"weights": weight_hash(init_from), "about": about}
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
