@@ -3,7 +3,7 @@
     python benchmarks/bench_engine.py
 
 (a) Passes of Feynman-Kac particles as the method defines them over those that are run; the particles must be the same.
-(b) Rows run in a bucket over rows needed, with an adaptive rule and many items that wait.
+(b) Rows run in batches over rows needed, with an adaptive rule and many items that wait.
 (c) Processor time of a step without the experts (composition, reveal, queue) over the forward passes of two networks
     of the shipped sizes (untrained: time does not depend on weights).
 
@@ -23,11 +23,10 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from factordiff import ByConfidence, Condition, RevealRule, Routing, Vocabulary, feynman_kac, sample
+from factordiff import ByConfidence, Condition, Engine, RevealRule, Routing, Vocabulary, feynman_kac, sample
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import build
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
-from factordiff.sampling.savings import Savings
 from factordiff.streams import Purpose, uniform
 
 CELLS, VALUES = 100, 10
@@ -88,19 +87,19 @@ def mixed(items: int) -> Tensor:
 def particles(items: int = 8, count: int = 8) -> dict[str, Any]:
     """Feynman-Kac correctors with and without the savings."""
     options: dict[str, Any] = {"temperature": 1.0, "particles": count, "seed": 1}
-    ours = sample(experts(), feynman_kac(), blank(items), **options)
-    naive = sample(experts(), feynman_kac(), blank(items), savings=Savings(True, False, False), **options)
+    ours = Engine().sample(experts(), feynman_kac(), blank(items), **options)
+    naive = sample(experts(), feynman_kac(), blank(items), **options)
     nominal, executed = int(ours.nominal_passes.sum()), int(ours.executed_passes.sum())
     same = torch.equal(ours.particles, naive.particles) and torch.equal(ours.log_w, naive.log_w)
     return {"nominal": nominal, "executed": executed, "ratio": nominal / executed, "same_particles": same}
 
 
 def queue(items: int = 1_000, rows: int = 128, rule: RevealRule | None = None) -> dict[str, Any]:
-    """An adaptive rule in a bucket of fixed sizes."""
-    drawn = sample(experts(), Routing(), mixed(items), reveal=rule or ByMargin(0.999), bucket=rows)
+    """An adaptive rule in batches of fixed sizes."""
+    drawn = Engine(rows).sample(experts(), Routing(), mixed(items), reveal=rule or ByMargin(0.999))
     return {
         "items": items,
-        "bucket": rows,
+        "batch": rows,
         "passes_per_item": float(drawn.executed_passes.double().mean()),
         "executed_over_needed": drawn.executed_over_needed,
     }
@@ -149,7 +148,7 @@ def main() -> None:
     table = Table("what", "measured", "wanted")
     table.add_row("FKC, 8 particles: nominal / executed passes", f"{counted['ratio']:.2f}", ">= 1.6")
     table.add_row("the same particles", "yes" if counted["same_particles"] else "NO", "yes")
-    table.add_row("rows executed / needed in a bucket", f"{queued['executed_over_needed']:.3f}", "<= 1.15")
+    table.add_row("rows executed / needed in batches", f"{queued['executed_over_needed']:.3f}", "<= 1.15")
     for row in timed:
         table.add_row(f"step / two forward passes, {row['rule']}", f"{100 * row['ratio']:.2f} %", "< 5 %")
     console.print(table)

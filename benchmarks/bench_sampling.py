@@ -30,9 +30,9 @@ from factordiff import (
     Mixture,
     RevealRule,
     Routing,
+    SamplerState,
     Samples,
     SoftRouting,
-    State,
     SuperDiff,
     SuperDiffAnd,
     Vocabulary,
@@ -40,8 +40,7 @@ from factordiff import (
     log_doubt,
     sample,
 )
-from factordiff.sampling.draws import categorical
-from factordiff.streams import Purpose, uniform
+from factordiff.streams import Purpose, categorical, uniform
 
 BATCH, CELLS, VALUES, STEPS = 64, 100, 10, 128
 TARGETS = {"confidence": 1.28, "ancestral": 1.8}
@@ -84,8 +83,7 @@ def naive(
         masked = x_t == VALUES
         log_probs = torch.stack([expert.log_probs(x_t, None) for expert in experts])
         passes += len(experts) * batch
-        zeros = torch.zeros(len(experts), batch, dtype=torch.float64)
-        composed = composition(log_probs, State(x_t, masked, zeros, item[:, 0])).log_probs
+        composed = composition(log_probs, SamplerState.begin(x_t, VALUES, len(experts))).log_probs
         if order == "confidence":
             quota = cells * (step + 1) // STEPS - cells * step // STEPS
             doubt = torch.where(masked, log_doubt(composed), torch.inf)
@@ -187,7 +185,7 @@ def overheads(repeats: int = 5, steps: int = 25) -> list[dict[str, Any]]:
         Remembered(torch.log_softmax(5 * uniform(m, Purpose.INIT, row, cell, value).float(), dim=-1))
         for m in (1, 2)
     ]
-    state = State.start(blank, VALUES, len(experts))
+    state = SamplerState.begin(blank, VALUES, len(experts))
     said = torch.stack([expert.remembered for expert in experts])
     found = []
     for name, composition in METHODS.items():

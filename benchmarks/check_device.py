@@ -12,14 +12,15 @@ import sys
 import torch
 
 from factordiff.arc.dataset import Dataset
-from factordiff.composition.composition import State
-from factordiff.composition.confidence import in_one_kernel, log_doubt
+from factordiff.composition.confidence import computed_by, log_doubt
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.product import GeometricMean
 from factordiff.composition.routing import Routing
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.diffusion.process import noise
+from factordiff.engine import doubt_kernel
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
 from factordiff.streams import Purpose, hash_words, uniform
 from factordiff.toy.painting import IndependentCells
 
@@ -58,14 +59,14 @@ def checks(device: torch.device) -> dict[str, bool]:
     held["batches"] = all(torch.equal(one, two) for one, two in zip(*drawn, strict=True))
 
     spoken = random_log_probs(2, 50, 100, 10)
-    with in_one_kernel():
+    with computed_by(doubt_kernel.log_doubt):
         doubts = log_doubt(spoken.to(device)).cpu()
     held["log-doubts in one kernel"] = bool((doubts - log_doubt(spoken)).abs().max() < 1e-12)
     x_t = torch.full((50, 100), 10)
     for composition in (GeometricMean(), SuperDiff(), Routing(temperatures=[1.0, 0.25])):
         found = []
         for d in (cpu, device):
-            composed = composition(spoken.to(d), State.start(x_t.to(d), 10, 2))
+            composed = composition(spoken.to(d), SamplerState.begin(x_t.to(d), 10, 2))
             found.append((composed.log_probs.cpu(), composed.routing, log_doubt(composed.log_probs).cpu()))
         (one, z_one, doubt_one), (two, z_two, doubt_two) = found
         same = torch.allclose(one, two, atol=1e-5) and torch.allclose(doubt_one, doubt_two, atol=1e-4)

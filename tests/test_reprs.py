@@ -10,16 +10,15 @@ import torch
 import factordiff
 from factordiff import (
     Ancestral,
-    Bucket,
+    BatchSizes,
     ByConfidence,
     ByEntropy,
     ByMargin,
     ByProduct,
-    Chorus,
     Condition,
     Engine,
     FactorWeights,
-    FirstPass,
+    FastNetwork,
     GeometricMean,
     HardViews,
     MaskedLanguageModel,
@@ -27,10 +26,9 @@ from factordiff import (
     Product,
     Repaired,
     Routing,
-    Savings,
+    SamplerState,
     Single,
     SoftRouting,
-    State,
     SuperDiff,
     SuperDiffAnd,
     TabularExpert,
@@ -60,7 +58,7 @@ def told(*frames: int) -> Condition:
 @pytest.fixture(scope="module")
 def things() -> list[object]:
     expert = TabularExpert(torch.full((2, 2), 0.25))
-    state = State.start(torch.full((2, 4), 2), 2, 2)
+    state = SamplerState.begin(torch.full((2, 4), 2), 2, 2)
     said = torch.full((2, 2, 4, 2), 0.5).log()
     answers = compose(halves(), reveal=ByConfidence(8)).solve(task())
     explanation = answers[0].explain()
@@ -68,11 +66,10 @@ def things() -> list[object]:
     assert trace is not None
     return [
         Ancestral(4), ByConfidence(4), ByMargin(0.9), ByEntropy(0.1), ByProduct(0.9), Repaired(ByMargin(0.9)),
-        Bucket(8), FirstPass(), Savings(), Vocabulary(3), expert, state, Routing()(said, state),
+        BatchSizes(8), Engine(), Vocabulary(3), expert, state, Routing()(said, state),
         Single(), Mixture(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(), feynman_kac(), rne(),
         Routing(), SoftRouting(), FactorWeights(torch.eye(2), rows(2, 2)), Views(), HardViews(),
-        exact_law([expert, expert], Mixture(), 2), Engine(build("trans-ir", TINY)),
-        Chorus([build("trans-ir", TINY).freeze()]),
+        exact_law([expert, expert], Mixture(), 2), FastNetwork(build("trans-ir", TINY)),
         MaskedLanguageModel(print, [1, 2], 0), answers[0].team, answers, *answers, answers[0].routing,
         answers[0].alone[0], explanation, explanation.decisions[0], trace, trace.steps[0], answers[0].samples,
         task(), task().tests[0], Refusal("a", "too large"), told(2, 3), build("trans-ir"), build("conv-ir"),
@@ -99,9 +96,9 @@ def test_numbers_are_the_things_own(things: list[object]) -> None:
     assert found["Trace"] == "Trace(1 items of 100 cells, 1 particles, 8 steps)"
     assert found["Step"] == "Step(1 items, 12 cells revealed)"
     assert found["Law"] == "Law(4 outcomes of 2 cells with 2 values)"
-    assert found["State"] == "State(2 rows of 4 cells, 8 of them masked)"
+    assert found["SamplerState"] == "SamplerState(2 rows of 4 cells, 8 of them masked)"
     assert found["Composed"] == "Composed(2 rows of 4 cells with 2 values, with routing, with log_doubt)"
-    assert found["Engine"] == "Engine(TransIR, eager)"
+    assert found["FastNetwork"] == "FastNetwork(TransIR, eager)"
 
 
 def test_a_condition_counts_what_is_there() -> None:

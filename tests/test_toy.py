@@ -11,8 +11,8 @@ from factordiff.composition.composition import Single
 from factordiff.composition.correctors import Corrected, feynman_kac
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.sampling.law import total_variation
 from factordiff.toy.exactness import Measured, measurements
+from factordiff.toy.law import total_variation
 from factordiff.toy.laws import drawn_particle_law, law_of_vote, number, tabulated
 from factordiff.toy.painting import STEPS, IndependentCells, methods, paint, painters, picture
 from factordiff.toy.world import VALUES, normalised, random_joint, two_halves, two_opinions, two_views

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from factordiff.composition.composition import Composition, State
+from factordiff.composition.composition import Composition
 from factordiff.diffusion.process import reverse_posterior
 from factordiff.experts.tabular import TabularExpert
-from factordiff.sampling.law import exact_law
+from factordiff.state import SamplerState
+from factordiff.toy.law import exact_law
 from tests.enumeration import World, joint, partial_states
 
 P_1, P_2, P_3 = joint(1), joint(2), joint(3)
@@ -35,8 +36,12 @@ def normalised(table: np.ndarray) -> np.ndarray:
     return table / table.sum()
 
 
-def state(x_t: Tensor, mask: int, log_density: Tensor) -> State:
-    return State(x_t, x_t == mask, log_density, torch.arange(len(x_t)))
+def state(x_t: Tensor, mask: int, log_density: Tensor) -> SamplerState:
+    """A state on its way; what its rows have as log-densities lies in the first cell."""
+    begun = SamplerState.begin(x_t, mask, len(log_density))
+    cells = torch.zeros_like(begun.log_density)
+    cells[:, :, 0] = log_density
+    return replace(begun, log_density=cells)
 
 
 def law_of(composition: Composition, **options: Any) -> np.ndarray:
@@ -119,7 +124,7 @@ class Drawn:
     ell: Tensor
 
     @property
-    def state(self) -> State:
+    def state(self) -> SamplerState:
         return state(self.x_t, self.log_p.shape[-1], self.ell)
 
     @property

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from factordiff.composition.composition import Composed as Composed
     from factordiff.composition.composition import Composition as Composition
     from factordiff.composition.composition import Single as Single
-    from factordiff.composition.composition import State as State
     from factordiff.composition.confidence import log_doubt as log_doubt
     from factordiff.composition.confidence import margin as margin
     from factordiff.composition.correctors import Corrected as Corrected
@@ -36,10 +35,11 @@ if TYPE_CHECKING:
     from factordiff.composition.views import HardViews as HardViews
     from factordiff.composition.views import Views as Views
     from factordiff.composition.vote import majority_vote as majority_vote
+    from factordiff.engine.batch_sizes import BatchSizes as BatchSizes
+    from factordiff.engine.engine import Engine as Engine
+    from factordiff.engine.fast_network import FastNetwork as FastNetwork
     from factordiff.errors import FactorDiffError as FactorDiffError
     from factordiff.errors import InvalidInput as InvalidInput
-    from factordiff.experts.chorus import Chorus as Chorus
-    from factordiff.experts.chorus import together as together
     from factordiff.experts.condition import Condition as Condition
     from factordiff.experts.expert import Expert as Expert
     from factordiff.experts.expert import substitute as substitute
@@ -51,27 +51,24 @@ if TYPE_CHECKING:
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
     from factordiff.sampling.adaptive import Repaired as Repaired
-    from factordiff.sampling.engine import Engine as Engine
-    from factordiff.sampling.first_pass import FirstPass as FirstPass
-    from factordiff.sampling.law import Law as Law
-    from factordiff.sampling.law import exact_law as exact_law
-    from factordiff.sampling.law import total_variation as total_variation
     from factordiff.sampling.reveal import Ancestral as Ancestral
     from factordiff.sampling.reveal import ByConfidence as ByConfidence
     from factordiff.sampling.reveal import RevealRule as RevealRule
     from factordiff.sampling.sampler import sample as sample
     from factordiff.sampling.samples import Samples as Samples
-    from factordiff.sampling.savings import Bucket as Bucket
-    from factordiff.sampling.savings import Savings as Savings
     from factordiff.sampling.trace import Trace as Trace
     from factordiff.solving.answer import Answer as Answer
     from factordiff.solving.solver import solve as solve
     from factordiff.solving.team import Team as Team
     from factordiff.solving.team import compose as compose
+    from factordiff.state import SamplerState as SamplerState
+    from factordiff.toy.law import Law as Law
+    from factordiff.toy.law import exact_law as exact_law
+    from factordiff.toy.law import total_variation as total_variation
     from factordiff.vocabulary import Vocabulary as Vocabulary
 
 _HOMES = {
-    "composition.composition": ("Composed", "Composition", "Single", "State"),
+    "composition.composition": ("Composed", "Composition", "Single"),
     "composition.confidence": ("log_doubt", "margin"),
     "composition.correctors": ("Corrected", "feynman_kac", "rne"),
     "composition.factors": (
@@ -90,7 +87,6 @@ _HOMES = {
     "composition.views": ("HardViews", "Views"),
     "composition.vote": ("majority_vote",),
     "errors": ("FactorDiffError", "InvalidInput"),
-    "experts.chorus": ("Chorus", "together"),
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
     "experts.masked_lm": ("MaskedLanguageModel",),
@@ -98,17 +94,18 @@ _HOMES = {
     "experts.tabular": ("TabularExpert",),
     "experts.whereabouts": ("shipped_experts",),
     "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
-    "sampling.engine": ("Engine",),
-    "sampling.first_pass": ("FirstPass",),
-    "sampling.law": ("Law", "exact_law", "total_variation"),
+    "engine.batch_sizes": ("BatchSizes",),
+    "engine.engine": ("Engine",),
+    "engine.fast_network": ("FastNetwork",),
     "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
     "sampling.sampler": ("sample",),
     "sampling.samples": ("Samples",),
-    "sampling.savings": ("Bucket", "Savings"),
     "sampling.trace": ("Trace",),
     "solving.answer": ("Answer",),
     "solving.solver": ("solve",),
     "solving.team": ("Team", "compose"),
+    "state": ("SamplerState",),
+    "toy.law": ("Law", "exact_law", "total_variation"),
     "vocabulary": ("Vocabulary",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -56,7 +58,7 @@ def test_blocks_rows_columns(height: int, width: int, down: int, right: int) -> 
 
 def test_labels_may_be_shared_or_belong_to_items() -> None:
     here = state(torch.full((3, 2), 5), 5, torch.zeros(1, 3, dtype=torch.float64))
-    here = type(here)(here.x_t, here.masked, here.log_density, torch.tensor([1, 0, 1]))
+    here = replace(here, item=torch.tensor([1, 0, 1]))
     own = torch.tensor([[0, 0], [0, 1]])
     assert factors.labels_for(own, here).tolist() == [[0, 1], [0, 0], [0, 1]]
     assert factors.labels_for(torch.tensor([1, 0]), here).tolist() == [[1, 0]] * 3

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff.composition.composition import Composed, Composition, Single, check_log_probs
+from factordiff.composition.composition import Composed, Composition, Single
 from factordiff.composition.correctors import Corrected, feynman_kac, rne
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
@@ -17,6 +17,7 @@ from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import Views
 from factordiff.errors import InvalidInput
+from factordiff.experts.forward import refuse, sum_error
 from factordiff.vocabulary import Vocabulary
 from tests.toy import log_probs, state
 
@@ -138,7 +139,7 @@ def test_only_masked_cells_need_be_distributions() -> None:
     log_p[0, 0, 1] = NAN
     masked = torch.ones(2, 3, dtype=torch.bool)
     masked[0, 1] = False
-    check_log_probs(log_p, masked)
+    refuse(sum_error(log_p, masked))
     masked[0, 1] = True
     with pytest.raises(InvalidInput, match="log_probs: those of expert 0 contain NaN"):
-        check_log_probs(log_p, masked)
+        refuse(sum_error(log_p, masked))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from factordiff.composition.routing import Routing
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
 from factordiff.evaluation.near_ties import Course, Noted, partings
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.sampler import sample
-from factordiff.sampling.savings import Bucket
 from factordiff.vocabulary import Vocabulary
 
 ITEMS, CELLS, VALUES, STEPS = 40, 6, 3, 8
@@ -48,15 +47,15 @@ def condition() -> Condition:
     return Condition(query, frames, frames, torch.ones(ITEMS, 1, dtype=torch.bool))
 
 
-def path(experts: Sequence[Expert], **options: Any) -> Course:
+def path(experts: Sequence[Expert], batch: BatchSizes | None = None) -> Course:
     rule = Noted(ByConfidence(STEPS), ITEMS, CELLS, torch.device("cpu"))
     blank = torch.full((ITEMS, CELLS), VALUES)
-    drawn = sample(experts, Routing(), blank, condition(), reveal=rule, **options)
+    drawn = Engine(batch).sample(experts, Routing(), blank, condition(), reveal=rule)
     return Course(drawn.x_0, rule.step)
 
 
 def test_every_cell_is_noted_once_at_its_step() -> None:
-    found = path([Rounding(1, 0.0), Rounding(2, 0.0)], bucket=Bucket(7))
+    found = path([Rounding(1, 0.0), Rounding(2, 0.0)], BatchSizes(7))
     quota = [CELLS * (step + 1) // STEPS - CELLS * step // STEPS for step in range(STEPS)]
     counts = torch.stack([(found.step == step).sum(-1) for step in range(STEPS)], 1)
     assert counts.tolist() == [quota] * ITEMS
@@ -64,19 +63,17 @@ def test_every_cell_is_noted_once_at_its_step() -> None:
 
 def test_answers_that_agree_have_nothing_to_trace() -> None:
     experts = [Rounding(1, 0.0), Rounding(2, 0.0)]
-    one, other = path(experts), path(experts, bucket=Bucket(7))
+    one, other = path(experts), path(experts, BatchSizes(7))
     assert torch.equal(one.step, other.step)
-    found = partings(one, other, (experts, experts), condition(), Bucket(7))
+    found = partings(one, other, (experts, experts), condition(), BatchSizes(7))
     assert len(found.items) == len(found.gap) == 0
 
 
-@pytest.mark.parametrize(
-    "bucket", [Bucket(7), Bucket.of_fixed_sizes(16), Bucket.of_fixed_sizes(36)], ids=repr
-)
-def test_what_rounding_turns_is_traced_to_near_ties(bucket: Bucket) -> None:
+@pytest.mark.parametrize("batch", [BatchSizes(7), BatchSizes.fixed(16), BatchSizes.fixed(36)], ids=repr)
+def test_what_rounding_turns_is_traced_to_near_ties(batch: BatchSizes) -> None:
     experts = [Rounding(1, 5e-3), Rounding(2, 5e-3)]
-    one, other = path(experts), path(experts, bucket=bucket)
-    found = partings(one, other, (experts, experts), condition(), bucket)
+    one, other = path(experts), path(experts, batch)
+    found = partings(one, other, (experts, experts), condition(), batch)
     assert found.items.tolist() == (one.x_0 != other.x_0).any(-1).nonzero().squeeze(-1).tolist()
     assert 0 < len(found.items) < ITEMS
     assert found.near_ties.all()
@@ -87,6 +84,6 @@ def test_what_rounding_turns_is_traced_to_near_ties(bucket: Bucket) -> None:
 def test_another_expert_is_no_near_tie() -> None:
     """A real difference, such as a fault of the savings, does not pass for rounding."""
     experts, others = [Rounding(1, 1e-9), Rounding(2, 1e-9)], [Rounding(1, 1e-9), Rounding(5, 1e-9)]
-    found = partings(path(experts), path(others), (experts, experts), condition(), Bucket(7))
+    found = partings(path(experts), path(others), (experts, experts), condition(), BatchSizes(7))
     assert len(found.items) > 0
     assert not found.near_ties.any()

@@ -205,9 +205,9 @@ def test_passes_of_few_sizes_give_the_same_records(row, sets, tmp_path):
     assert one == other
     each = SMALL.rows_of_a_query(row)
     assert asked[True] <= {2 * rows for rows in range(1, each + 1)}
-    assert settings.bucket(row, 2).rows == 2 * each
-    assert SMALL.bucket(row, 2) is None
-    assert settings.bucket(FULL_FULL.row("routing"), 2) is None
+    assert settings.engine(row, 2).batch.rows == 2 * each
+    assert SMALL.engine(row, 2).batch is None
+    assert settings.engine(FULL_FULL.row("routing"), 2).batch is None
 
 
 def listening(experts, sizes):

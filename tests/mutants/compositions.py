@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.composition import confidence, mixture, routing, superdiff, views
 from factordiff.composition.composition import Composed
-from factordiff.sampling import decision, law
+from factordiff.sampling import step
 from tests.mutants.registry import Patch, after, mutant
 
 
@@ -22,9 +22,9 @@ def each_cell_mixed_on_its_own(patch: Patch) -> None:
 
 @mutant("properties.test_superdiff:test_09_two_cells_a_step_are_spoken_by_one_expert")
 def the_loop_ignores_who_speaks(patch: Patch) -> None:
-    original = decision.draw_tokens
+    original = step.draw_tokens
     patch.setattr(
-        decision, "draw_tokens", lambda log_p, c, *rest: original(log_p, replace(c, log_kappa=None), *rest)
+        step, "draw_tokens", lambda log_p, c, *rest: original(log_p, replace(c, log_kappa=None), *rest)
     )
 
 
@@ -36,12 +36,12 @@ def superdiff_forgets_what_was_said(patch: Patch) -> None:
 
 @mutant("properties.test_superdiff:test_09_superdiff_or_is_the_mixture_of_the_joints")
 def densities_of_what_was_composed(patch: Patch) -> None:
-    original = law.log_prob_of_cells
+    original = step.log_prob_at
 
-    def composed(log_p: Tensor, tokens: Tensor, cells: Tensor) -> Tensor:
-        return original(log_p.exp().mean(0, keepdim=True).log().expand_as(log_p), tokens, cells)
+    def composed(log_p: Tensor, tokens: Tensor) -> Tensor:
+        return original(log_p.exp().mean(0, keepdim=True).log().expand_as(log_p), tokens)
 
-    patch.setattr(law, "log_prob_of_cells", composed)
+    patch.setattr(step, "log_prob_at", composed)
 
 
 @mutant("properties.test_superdiff:test_10_superdiff_and_equalises_the_experts", 0, True)

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from factordiff.diffusion import objectives, schedule
-from factordiff.sampling import decision, reveal, run, sampler
-from factordiff.sampling.draws import Draws, categorical
-from factordiff.streams import Purpose, uniform
+from factordiff.sampling import reveal, step
+from factordiff.state import SamplerState
+from factordiff.streams import Draws, Purpose, categorical, uniform
 from tests.mutants.registry import Patch, after, mutant
 
 
@@ -35,21 +35,22 @@ def color_counted_at_background_too(patch: Patch) -> None:
 @mutant("properties.test_single:test_03_a_single_exact_expert_in_margin_order_gives_its_joint")
 def order_by_the_candidate_just_drawn(patch: Patch) -> None:
     """The draws are counter-based, so the value that will be drawn can be looked at before cells are chosen."""
-    here: list[tuple[Draws, Tensor]] = []
-    original = run.Run.reveal
+    here: list[SamplerState] = []
+    propose, honest = step.propose, step.log_doubt
 
-    def remembering(loop: Any, population: Any, moment: Any, candidates: Tensor) -> Any:
-        now = moment.of(candidates.flatten(0, 1).any(-1).nonzero().squeeze(-1))
-        here.append((now.draws, now.step))
-        return original(loop, population, moment, candidates)
+    def remembering(state: SamplerState, *rest: Any) -> Any:
+        here.append(state)
+        return propose(state, *rest)
 
     def doubt(log_p: Tensor) -> Tensor:
-        draws, step = here[-1]
-        tokens = categorical(log_p, draws.cells(Purpose.TOKEN, step, log_p.shape[1]))
+        if not here:  # enumeration draws nothing
+            return honest(log_p)
+        draws, clock = here[-1].draws, here[-1].clock
+        tokens = categorical(log_p, draws.cells(Purpose.TOKEN, clock, log_p.shape[1]))
         return -log_p.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
-    patch.setattr(run.Run, "reveal", remembering)
-    patch.setattr(decision, "log_doubt", doubt)
+    patch.setattr(step, "propose", remembering)
+    patch.setattr(step, "log_doubt", doubt)
 
 
 @mutant("sampling.test_reveal:test_ties_go_to_the_lowest_cell")
@@ -60,13 +61,13 @@ def cells_tie_to_the_highest(patch: Patch) -> None:
 
 @mutant("properties.test_order:test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing")
 def idle_steps_ask_the_experts(patch: Patch) -> None:
-    patch.setattr(reveal.ByConfidence, "due", lambda rule, moment: moment.step)
-    patch.setattr(reveal.ByConfidence, "candidates", lambda rule, moment: moment.masked)
+    patch.setattr(reveal.ByConfidence, "due", lambda rule, state: state.clock)
+    patch.setattr(reveal.ByConfidence, "candidates", lambda rule, state: state.masked)
 
 
 @mutant("properties.test_order:test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing")
 def quota_rounded_up(patch: Patch) -> None:
-    patch.setattr(reveal.ByConfidence, "quota", lambda rule, moment: -(-moment.start // rule.steps))
+    patch.setattr(reveal.ByConfidence, "quota", lambda rule, state: -(-state.start.sum(-1) // rule.steps))
 
 
 @mutant("properties.test_single:test_04_ancestral_sampling_is_off_by_one_over_T")
@@ -90,4 +91,5 @@ def reveals_and_values_share_their_numbers(patch: Patch) -> None:
     reveal.ByConfidence(3),
 )
 def numbers_belong_to_the_place_in_the_batch(patch: Patch) -> None:
-    patch.setattr(sampler, "item_ids", lambda items, x_t: torch.arange(len(x_t)))
+    original = SamplerState.begin
+    patch.setattr(SamplerState, "begin", lambda *given, ids=None, **named: original(*given, **named))

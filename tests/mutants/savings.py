@@ -2,76 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from factordiff.sampling import adaptive, panel, population, run
-from factordiff.sampling.first_pass import FirstPass
+from factordiff.engine import expert_batch, queue
+from factordiff.sampling import adaptive, step
+from factordiff.state import SamplerState
 from tests.mutants.registry import Patch, after, mutant
 
-EXACT = "sampling.test_savings:test_every_saving_is_exact"
-COUNTS = "sampling.test_savings:test_executed_passes_are_what_is_run_and_each_saving_saves"
+EXACT = "engine.test_engine:test_every_saving_is_exact"
+COUNTS = "engine.test_engine:test_executed_passes_are_what_is_run_and_sharing_saves"
 
 
 @mutant(EXACT, "routing", 2)
 def twins_of_another_item(patch: Patch) -> None:
     """Equal states of different items are taken for one, although their conditions differ."""
-    original = panel.Panel._distinct
+    original = expert_batch.ExpertBatch._distinct
 
-    def careless(self: Any, question: Any) -> Any:
-        return original(self, question._replace(item=torch.zeros_like(question.item)))
+    def careless(self: Any, x_t: Tensor, item: Tensor) -> Any:
+        return original(self, x_t, torch.zeros_like(item))
 
-    patch.setattr(panel.Panel, "_distinct", careless)
+    patch.setattr(expert_batch.ExpertBatch, "_distinct", careless)
 
 
 @mutant(EXACT, "own factors", 2)
 def factors_of_the_place_in_flight(patch: Patch) -> None:
-    original = run.State
-
-    def misplaced(x_t: Tensor, masked: Tensor, ell: Tensor, item: Tensor) -> Any:
-        return original(x_t, masked, ell, item - item.min())
-
-    patch.setattr(run, "State", misplaced)
+    original = queue.Queue._admit
+    patch.setattr(
+        queue.Queue,
+        "_admit",
+        lambda self, items: replace(
+            (admitted := original(self, items)),
+            item=admitted.item - admitted.item.min() if items else admitted.item,
+        ),
+    )
 
 
 @mutant(EXACT, "mixture", 2)
 def the_queue_forgets_who_left(patch: Patch) -> None:
     """Encodings stay where they were when their items leave."""
-    patch.setattr(panel.Panel, "dismiss", lambda self, staying, leaving: None)
+    patch.setattr(expert_batch.ExpertBatch, "retire", lambda self, staying: None)
 
 
 @mutant(EXACT, "superdiff", 2)
 def items_that_leave_shift_the_densities(patch: Patch) -> None:
-    original = population.Population.of
+    original = queue.some_rows
 
-    def shifted(self: Any, items: Tensor) -> Any:
-        part = original(self, items)
-        return population.replace(part, log_density=part.log_density.roll(1, 1))
+    def shifted(state: SamplerState, rows: Tensor) -> SamplerState:
+        part = original(state, rows)
+        return replace(part, log_density=part.log_density.roll(1, 1))
 
-    patch.setattr(population.Population, "of", shifted)
+    patch.setattr(queue, "some_rows", shifted)
 
 
-@mutant("sampling.test_savings:test_a_first_pass_is_shared_between_methods")
+@mutant("engine.test_engine:test_what_was_said_at_the_start_is_forgotten_with_the_item")
 def a_memory_that_mixes_up_its_items(patch: Patch) -> None:
-    after(patch, FirstPass, "recall", lambda said, *given: said.flip(0))
+    original = expert_batch.ExpertBatch.retire
+
+    def kept(self: Any, staying: Tensor) -> None:
+        first, known = self._first, self._known
+        original(self, staying)
+        if first is not None:
+            self._first, self._known = first[:, : len(staying)], known[: len(staying)]
+
+    patch.setattr(expert_batch.ExpertBatch, "retire", kept)
 
 
-@mutant("sampling.test_savings:test_a_first_pass_is_shared_between_methods")
+@mutant("engine.test_engine:test_particles_that_leave_their_start_at_different_steps_share_its_pass")
 def a_memory_that_remembers_nothing(patch: Patch) -> None:
-    patch.setattr(FirstPass, "remember", lambda *given: None)
+    original = expert_batch.ExpertBatch._from_memory
+
+    def forgetful(self: Any, *given: Any) -> Any:
+        self._known = torch.zeros_like(self._known)
+        return original(self, *given)
+
+    patch.setattr(expert_batch.ExpertBatch, "_from_memory", forgetful)
 
 
 @mutant(COUNTS)
 def duplicates_are_asked_about(patch: Patch) -> None:
-    patch.setattr(panel.Panel, "_distinct", lambda self, question: (torch.arange(len(question.item)), None))
+    patch.setattr(
+        expert_batch.ExpertBatch,
+        "_distinct",
+        lambda self, x_t, item: (torch.arange(len(item)), torch.arange(len(item))),
+    )
 
 
 @mutant("sampling.test_adaptive:test_margins_that_round_to_one_are_kept_apart")
 def margins_compared_after_rounding(patch: Patch) -> None:
-    def rounded(rule: Any, belief: Any, candidates: Tensor, moment: Any) -> Tensor:
-        return candidates & ((1 - belief.log_doubt.exp()).float() > rule.threshold)
+    def rounded(rule: Any, posterior: Any, candidates: Tensor, state: Any) -> Tensor:
+        return candidates & ((1 - posterior.log_doubt.exp()).float() > rule.threshold)
 
     patch.setattr(adaptive.ByMargin, "choose", rounded)
 
@@ -90,9 +113,9 @@ def entropies_in_single_precision(patch: Patch) -> None:
 
 @mutant("sampling.test_adaptive:test_what_was_taken_back_is_not_counted_twice")
 def repairs_that_keep_the_densities(patch: Patch) -> None:
-    original = population.Population.masked_again
+    original = step.repaired
 
-    def kept(self: Any, cells: Tensor, mask: int) -> Any:
-        return population.replace(original(self, cells, mask), log_density=self.log_density)
+    def kept(state: SamplerState, rule: Any) -> SamplerState:
+        return replace(original(state, rule), log_density=state.log_density)
 
-    patch.setattr(population.Population, "masked_again", kept)
+    patch.setattr(step, "repaired", kept)

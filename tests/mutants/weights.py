@@ -12,27 +12,28 @@ from torch import Tensor
 from factordiff.composition import product, superdiff
 from factordiff.composition.composition import Composed
 from factordiff.composition.correctors import Corrected
-from factordiff.sampling import law, particles, run
-from factordiff.sampling.draws import Draws
+from factordiff.sampling import particles, samples, step
+from factordiff.state import SamplerState
 from factordiff.streams import uniform
+from factordiff.toy import law
 from tests.mutants.registry import Patch, after, mutant
 
 
 def reweighted(patch: Patch, gain: Callable[..., Tensor]) -> None:
     """Replace the log-weight that enumeration gives a step by `gain(log_probs, composed, tokens, cells, beta)`."""
-    step: list[tuple[Any, ...]] = []
-    original = law.log_drawn
+    drawn: list[tuple[Any, ...]] = []
+    original = step.log_drawn
 
     def remembering(*given: Any) -> Tensor:
-        step.append((*given[:4], original(*given)))
-        return step[-1][-1]
+        drawn.append((*given[:4], original(*given)))
+        return drawn[-1][-1]
 
     def target(said: Tensor, beta: Tensor) -> Tensor:
-        *given, drawn = step[-1]
-        return gain(*given, beta) + drawn
+        *given, log_r = drawn[-1]
+        return gain(*given, beta) + log_r
 
-    patch.setattr(law, "log_drawn", remembering)
-    patch.setattr(law, "log_target", target)
+    patch.setattr(step, "log_drawn", remembering)
+    patch.setattr(step, "log_target", target)
 
 
 @mutant(
@@ -66,8 +67,8 @@ def log_S_at_any_temperature(patch: Patch) -> None:
 
 @mutant("sampling.test_sampler:test_the_loop_is_its_slow_twin", "fkc", "confidence", 0.6)
 def weights_of_the_loop_ignore_the_temperature(patch: Patch) -> None:
-    original = run.log_drawn
-    patch.setattr(run, "log_drawn", lambda *given: original(*given[:4], 1.0))
+    original = step.log_drawn
+    patch.setattr(step, "log_drawn", lambda *given: original(*given[:4], 1.0))
 
 
 @mutant(
@@ -110,17 +111,23 @@ def particles_without_weights(patch: Patch) -> None:
 
 @mutant("properties.test_particles:test_08_the_drawn_particle_nears_the_target_as_particles_grow")
 def particles_that_all_draw_the_same(patch: Patch) -> None:
-    patch.setattr(run, "Draws", lambda seed, item, particle: Draws(seed, item, torch.zeros_like(particle)))
+    original = SamplerState.begin
+
+    def alike(*given: Any, **named: Any) -> SamplerState:
+        state = original(*given, **named)
+        return replace(state, draws=replace(state.draws, particle=torch.zeros_like(state.draws.particle)))
+
+    patch.setattr(SamplerState, "begin", alike)
 
 
 def resampled(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
-    original = run.Run.resample
+    original = step.resampled
 
-    def altered(loop: Any, population: Any, event: Any) -> Any:
-        result, told = original(loop, population, event)
-        return change(result, population), told
+    def altered(state: SamplerState, share: float) -> Any:
+        result, *told = original(state, share)
+        return change(result, state), *told
 
-    patch.setattr(run.Run, "resample", altered)
+    patch.setattr(step, "resampled", altered)
 
 
 @mutant("sampling.test_sampler:test_the_loop_is_its_slow_twin", "fkc", "confidence", 1.0)
@@ -161,7 +168,7 @@ def a_uniform_for_every_particle(patch: Patch) -> None:
 @mutant("sampling.test_sampler:test_votes_and_first_particles_are_selected")
 def votes_tie_to_the_lowest_value(patch: Patch) -> None:
     patch.setattr(
-        run,
+        samples,
         "majority_vote",
         lambda runs, values: torch.nn.functional.one_hot(runs, values).sum(0).argmax(-1),
     )

@@ -10,15 +10,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff.composition import superdiff
-from factordiff.composition.composition import Composed, Composition, Single, State
+from factordiff.composition import emission, superdiff
+from factordiff.composition.composition import Composed, Composition, Single
 from factordiff.composition.correctors import Corrected, feynman_kac, rne
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product, power, product
 from factordiff.diffusion import process
-from factordiff.sampling import emission, particles
-from factordiff.sampling.law import exact_law
-from factordiff.sampling.reveal import Moment, RevealRule
+from factordiff.sampling import particles
+from factordiff.sampling.reveal import RevealRule
+from factordiff.state import SamplerState
+from factordiff.toy.law import exact_law
 from tests import oracle
 from tests.enumeration import tv
 from tests.toy import (
@@ -44,10 +45,10 @@ class InOrder(RevealRule):
     def __init__(self, order: tuple[int, ...]) -> None:
         self.order = torch.tensor(order)
 
-    def candidates(self, moment: Moment) -> Tensor:
-        return moment.masked & (torch.arange(CELLS) == self.order[moment.step][:, None])
+    def candidates(self, state: SamplerState) -> Tensor:
+        return state.masked & (torch.arange(CELLS) == self.order[state.clock][:, None])
 
-    def choose(self, log_doubt: Tensor, candidates: Tensor, moment: Moment) -> Tensor:
+    def choose(self, log_doubt: Tensor, candidates: Tensor, state: SamplerState) -> Tensor:
         return candidates
 
 
@@ -90,7 +91,7 @@ def test_05_parallel_reveals_leave_a_gap_of_one_over_T() -> None:
 class Even(Composition):
     """The proposal that knows nothing."""
 
-    def __call__(self, log_probs: Tensor, state: State) -> Composed:
+    def __call__(self, log_probs: Tensor, state: SamplerState) -> Composed:
         return Composed(torch.full_like(log_probs[0], -math.log(log_probs.shape[-1])))
 
 

@@ -15,7 +15,7 @@ from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
 from factordiff.composition.views import Views
 from factordiff.experts.tabular import TabularExpert
-from factordiff.sampling.law import exact_law
+from factordiff.toy.law import exact_law
 from tests import enumeration
 from tests.enumeration import tv
 from tests.toy import (

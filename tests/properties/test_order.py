@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,9 @@ from factordiff.composition import confidence, routing
 from factordiff.composition.mixture import Mixture
 from factordiff.diffusion import schedule
 from factordiff.sampling import particles
-from factordiff.sampling.draws import Draws
-from factordiff.sampling.reveal import ByConfidence, Moment
+from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
 from tests import oracle
 from tests.toy import (
     CELLS,
@@ -23,14 +25,13 @@ from tests.toy import state as at
 
 
 def test_13_every_cell_is_revealed_once_and_idle_steps_cost_nothing() -> None:
-    nothing = Draws(0, torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
     for N, T in ((100, 128), (4, 4), (7, 3), (5, 100), (1, 1), (100, 7)):
         quotas = [oracle.quota(N, T, j) for j in range(T)]
-        moments = [
-            Moment(torch.ones(1, N, dtype=torch.bool), torch.tensor([j]), torch.tensor([N]), nothing)
+        states_ = [
+            replace(SamplerState.begin(torch.full((1, N), 9), 9, 1), clock=torch.tensor([j]))
             for j in range(T)
         ]
-        assert [int(ByConfidence(T).quota(moment)) for moment in moments] == quotas
+        assert [int(ByConfidence(T).quota(state)) for state in states_] == quotas
         assert sum(quotas) == N
     assert [oracle.quota(100, 128, j) for j in range(128)].count(0) == 28
 

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from factordiff.composition import superdiff
-from factordiff.composition.composition import Composed, State
+from factordiff.composition.composition import Composed
 from factordiff.composition.mixture import Mixture
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
 from tests import enumeration, oracle
 from tests.enumeration import tv
 from tests.toy import (
@@ -33,9 +34,9 @@ class Watched(superdiff.SuperDiff):
 
     worst = 0.0
 
-    def __call__(self, log_probs: Tensor, state: State) -> Composed:
+    def __call__(self, log_probs: Tensor, state: SamplerState) -> Composed:
         exact = torch.stack([expert.log_density(state.x_t) for expert in EXPERTS])
-        self.worst = max(self.worst, float((state.log_density - exact).abs().max()))
+        self.worst = max(self.worst, float((state.log_density_of_rows - exact).abs().max()))
         return super().__call__(log_probs, state)
 
 
@@ -98,5 +99,5 @@ def test_10_experts_that_agree_share_equally(form: str) -> None:
     hidden, ell = torch.ones(3, 5, dtype=torch.bool), torch.zeros(2, 3, dtype=torch.float64)
     solve = superdiff.equalising_mixture if form == "linear" else superdiff.equalising_exponents
     assert (solve(same, hidden, ell) == 0.5).all()
-    composed = superdiff.SuperDiffAnd(form)(same, State(torch.full((3, 5), 4), hidden, ell, torch.arange(3)))
+    composed = superdiff.SuperDiffAnd(form)(same, SamplerState.begin(torch.full((3, 5), 4), 4, 2))
     assert (composed.log_probs - same[0]).abs().max() < ROUNDING  # NaN would fail this

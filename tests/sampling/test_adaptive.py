@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from factordiff.composition.composition import Single
+from factordiff.composition.composition import Composed, Single
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired, entropy, error_probability
-from factordiff.sampling.law import exact_law
-from factordiff.sampling.reveal import Belief, ByConfidence, RevealRule
+from factordiff.sampling.reveal import ByConfidence, Posterior, RevealRule
 from factordiff.sampling.rules import RULES, rule_named
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
+from factordiff.toy.law import exact_law
 from tests.sampling.test_reveal import moment
 from tests.toy import CELLS, EXPERTS, MASK, empty, log_probs, seeds, states
 
@@ -35,7 +36,7 @@ rules = st.one_of(
 )
 
 
-def seen(seed: int, rows: int = 3, cells: int = 7, certain: float = 0.3) -> tuple[Belief, Tensor]:
+def seen(seed: int, rows: int = 3, cells: int = 7, certain: float = 0.3) -> tuple[Posterior, Tensor]:
     """Distributions from flat to certain, with ties, and the cells that are masked."""
     random = np.random.default_rng(seed)
     log_p = log_probs(seed, rows, cells, 4, sharp=1.0)
@@ -45,24 +46,24 @@ def seen(seed: int, rows: int = 3, cells: int = 7, certain: float = 0.3) -> tupl
     log_p[torch.from_numpy(random.random((rows, cells)) < certain)] = point
     log_p[:, -1] = log_p[:, 0]
     masked = torch.from_numpy(random.random((rows, cells)) < 0.7)
-    return Belief(log_p, log_doubt(log_p)), masked
+    return Posterior(log_p, log_doubt(log_p)), masked
 
 
-def chosen(rule: RevealRule, belief: Belief, masked: Tensor) -> Tensor:
+def chosen(rule: RevealRule, posterior: Posterior, masked: Tensor) -> Tensor:
     now = moment(masked, 0)
-    return rule.choose(belief, rule.candidates(now), now)
+    return rule.choose(posterior, rule.candidates(now), now)
 
 
 @given(seeds, rules)
 def test_at_least_the_surest_and_only_masked_cells_and_no_doubtful_before_a_surer(
     seed: int, rule: RevealRule
 ) -> None:
-    belief, masked = seen(seed)
-    opened = chosen(rule, belief, masked)
+    posterior, masked = seen(seed)
+    opened = chosen(rule, posterior, masked)
     assert not (opened & ~masked).any()
     for row in range(len(masked)):
         hidden = masked[row].nonzero().flatten().tolist()
-        order = sorted(hidden, key=lambda cell: (float(belief.log_doubt[row, cell]), cell))
+        order = sorted(hidden, key=lambda cell: (float(posterior.log_doubt[row, cell]), cell))
         count = int(opened[row].sum())
         assert count >= min(1, len(hidden))
         if not isinstance(rule, ByMargin):  # a prefix of the order
@@ -73,9 +74,9 @@ def test_at_least_the_surest_and_only_masked_cells_and_no_doubtful_before_a_sure
 
 @given(seeds, shares)
 def test_a_margin_is_compared_through_its_doubt(seed: int, threshold: float) -> None:
-    belief, masked = seen(seed)
-    opened = chosen(ByMargin(threshold), belief, masked)
-    doubt = belief.log_doubt.exp()  # 1 - C
+    posterior, masked = seen(seed)
+    opened = chosen(ByMargin(threshold), posterior, masked)
+    doubt = posterior.log_doubt.exp()  # 1 - C
     clearly = (doubt - (1 - threshold)).abs() > 1e-9
     for row in range(len(masked)):
         alone = int(opened[row].sum()) == 1
@@ -87,61 +88,61 @@ def test_a_margin_is_compared_through_its_doubt(seed: int, threshold: float) -> 
 def test_margins_that_round_to_one_are_kept_apart() -> None:
     gaps = torch.tensor([[20.0, 24.0, 60.0]], dtype=torch.float64)
     log_p = torch.log_softmax(torch.stack([gaps, torch.zeros_like(gaps)], -1), -1)
-    belief = Belief(log_p, log_doubt(log_p))
+    posterior = Posterior(log_p, log_doubt(log_p))
     everything = torch.ones(1, 3, dtype=torch.bool)
-    assert chosen(ByMargin(1 - 1e-9), belief, everything).tolist() == [[False, True, True]]
-    assert chosen(ByMargin(1.0), belief, everything).tolist() == [[False, False, True]]
+    assert chosen(ByMargin(1 - 1e-9), posterior, everything).tolist() == [[False, True, True]]
+    assert chosen(ByMargin(1.0), posterior, everything).tolist() == [[False, False, True]]
 
 
 @given(seeds, shares, shares)
 def test_a_higher_threshold_never_reveals_more(seed: int, one: float, other: float) -> None:
-    belief, masked = seen(seed)
+    posterior, masked = seen(seed)
     low, high = sorted((one, other))
     families = [ByMargin, lambda share: ByProduct(share), lambda share: ByProduct(share, "frechet")]
     for family in families:
-        assert not (chosen(family(high), belief, masked) & ~chosen(family(low), belief, masked)).any()
+        assert not (chosen(family(high), posterior, masked) & ~chosen(family(low), posterior, masked)).any()
 
 
 @given(seeds, nats, nats)
 def test_a_smaller_gamma_never_reveals_more(seed: int, one: float, other: float) -> None:
-    belief, masked = seen(seed)
+    posterior, masked = seen(seed)
     low, high = sorted((one, other))
-    assert not (chosen(ByEntropy(low), belief, masked) & ~chosen(ByEntropy(high), belief, masked)).any()
+    assert not (chosen(ByEntropy(low), posterior, masked) & ~chosen(ByEntropy(high), posterior, masked)).any()
 
 
 @given(seeds)
 def test_gamma_zero_reveals_what_has_no_entropy_and_the_surest_of_the_others(seed: int) -> None:
-    belief, masked = seen(seed)
-    opened = chosen(ByEntropy(0.0), belief, masked)
-    nothing_open = entropy(belief.log_probs) == 0
+    posterior, masked = seen(seed)
+    opened = chosen(ByEntropy(0.0), posterior, masked)
+    nothing_open = entropy(posterior.log_probs) == 0
     assert (opened | ~(masked & nothing_open)).all()
     others = masked & ~nothing_open
     assert (opened & others).sum(-1).tolist() == others.any(-1).to(torch.int64).tolist()
     for row in others.any(-1).nonzero().flatten().tolist():
-        doubts = torch.where(others[row], belief.log_doubt[row], 1.0)
+        doubts = torch.where(others[row], posterior.log_doubt[row], 1.0)
         assert bool(opened[row, int(doubts.argmin())])
 
 
 @given(seeds, nats)
 def test_the_entropy_bound_holds_and_could_not_take_one_more(seed: int, gamma: float) -> None:
-    belief, masked = seen(seed)
-    opened = chosen(ByEntropy(gamma), belief, masked)
+    posterior, masked = seen(seed)
+    opened = chosen(ByEntropy(gamma), posterior, masked)
     for row in masked.any(-1).nonzero().flatten().tolist():
-        inside = entropy(belief.log_probs)[row, opened[row]].tolist()
+        inside = entropy(posterior.log_probs)[row, opened[row]].tolist()
         assert sum(inside) - max(inside) <= gamma + 1e-12
         left = (masked[row] & ~opened[row]).nonzero().flatten().tolist()
         if left:
-            following = min(left, key=lambda cell: (float(belief.log_doubt[row, cell]), cell))
-            more = [*inside, float(entropy(belief.log_probs)[row, following])]
+            following = min(left, key=lambda cell: (float(posterior.log_doubt[row, cell]), cell))
+            more = [*inside, float(entropy(posterior.log_probs)[row, following])]
             assert sum(more) - max(more) > gamma - 1e-12
 
 
 @given(seeds, st.floats(0.01, 0.99))
 def test_the_product_bounds_hold_and_frechet_is_the_stricter(seed: int, threshold: float) -> None:
-    belief, masked = seen(seed)
-    wrong = error_probability(belief.log_probs)
-    product = chosen(ByProduct(threshold), belief, masked)
-    frechet = chosen(ByProduct(threshold, "frechet"), belief, masked)
+    posterior, masked = seen(seed)
+    wrong = error_probability(posterior.log_probs)
+    product = chosen(ByProduct(threshold), posterior, masked)
+    frechet = chosen(ByProduct(threshold, "frechet"), posterior, masked)
     assert not (frechet & ~product).any()
     for row in range(len(masked)):
         for opened, all_right in ((product, lambda e: np.prod(1 - e)), (frechet, lambda e: 1 - np.sum(e))):
@@ -247,8 +248,16 @@ def test_repairs_end_and_leave_given_cells(
 
 def test_what_was_taken_back_is_not_counted_twice() -> None:
     """One cell at a time with an exact expert, the log-density of the path is that of the answer, repaired or not."""
+
+    class Watching(Single):
+        def __call__(self, log_probs: Tensor, state: SamplerState) -> Composed:
+            assert (
+                state.log_density[:, state.masked] == 0
+            ).all()  # nobody said anything about what is hidden
+            return super().__call__(log_probs, state)
+
     drawn = sample(
-        EXPERTS[:1], Single(), empty(50), reveal=Repaired(ByMargin(1.0), 1.0), temperature=1.0, particles=2
+        EXPERTS[:1], Watching(), empty(50), reveal=Repaired(ByMargin(1.0), 1.0), temperature=1.0, particles=2
     )
     assert (
         drawn.executed_passes == drawn.executed_passes.clamp(min=CELLS + 1)

@@ -10,8 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factordiff.sampling.draws import Draws, categorical
-from factordiff.streams import Purpose, uniform
+from factordiff.streams import Draws, Purpose, categorical, uniform
 from tests.toy import log_probs, seeds
 
 LAST = 1 - 2.0**-53  # the largest uniform there is

@@ -10,14 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, Single, State
+from factordiff.composition.composition import Composed, Composition, Single
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.mixture import Mixture
 from factordiff.errors import FactorDiffError, InvalidInput
 from factordiff.experts.tabular import TabularExpert
-from factordiff.sampling.law import exact_law
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
+from factordiff.toy.law import exact_law
 from factordiff.vocabulary import Vocabulary
 from tests.toy import CELLS, EXPERTS, MASK, empty
 
@@ -217,13 +218,13 @@ def test_the_input_is_never_written_to() -> None:
 
 
 def test_a_composition_of_ones_own_may_look_at_the_state() -> None:
-    seen: list[State] = []
+    seen: list[SamplerState] = []
 
     class Mine(Composition):
-        def __call__(self, log_probs: Tensor, state: State) -> Composed:
+        def __call__(self, log_probs: Tensor, state: SamplerState) -> Composed:
             seen.append(state)
             return Composed(log_probs[0])
 
     sample(EXPERTS, Mine(), empty(2), reveal=ByConfidence(CELLS))
     assert [int(state.masked.sum()) for state in seen] == [8, 6, 4, 2]
-    assert seen[-1].log_density.shape == (2, 2)
+    assert seen[-1].log_density.shape == (2, 2, CELLS)

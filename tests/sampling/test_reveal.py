@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,23 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factordiff.errors import InvalidInput
-from factordiff.sampling.draws import Draws
-from factordiff.sampling.reveal import Ancestral, Belief, ByConfidence, Moment, surest, surest_one
+from factordiff.sampling.reveal import Ancestral, ByConfidence, Posterior, surest, surest_one
+from factordiff.state import SamplerState
 from factordiff.streams import Purpose, uniform
 from tests import oracle
 from tests.toy import seeds
 
 
-def moment(masked: torch.Tensor, step: int, start: int | None = None) -> Moment:
-    rows = len(masked)
-    began = masked.sum(-1) if start is None else torch.full((rows,), start)
-    draws = Draws(3, torch.arange(rows), torch.zeros(rows, dtype=torch.int64))
-    return Moment(masked, torch.full((rows,), step), began, draws)
+def moment(masked: torch.Tensor, step: int, start: int | None = None) -> SamplerState:
+    """States with these cells masked at this step; they began with so many, some of which may not be among them."""
+    state = SamplerState.begin(torch.where(masked, 3, 0), 3, 1, seed=3)
+    began = state.start
+    if start is not None:
+        began = torch.arange(max(start, masked.shape[1])) < start
+        began = began.expand(len(masked), -1)
+    return replace(state, clock=torch.full((len(masked),), step), start=began)
 
 
-def belief(log_doubt: torch.Tensor) -> Belief:
+def posterior(log_doubt: torch.Tensor) -> Posterior:
     """For rules that look at doubts alone."""
-    return Belief(torch.zeros(*log_doubt.shape, 1, dtype=torch.float64), log_doubt)
+    return Posterior(torch.zeros(*log_doubt.shape, 1, dtype=torch.float64), log_doubt)
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 8), st.sampled_from([0.0, 0.5, 1.0]))
@@ -54,7 +58,7 @@ def test_doubts_that_differ_past_float32_are_ordered() -> None:
 def test_ties_go_to_the_lowest_cell() -> None:
     masked = torch.tensor([[False, True, True, True]])
     rule, now = ByConfidence(3), moment(masked, 0)
-    chosen = rule.choose(belief(torch.full((1, 4), -0.5, dtype=torch.float64)), masked, now)
+    chosen = rule.choose(posterior(torch.full((1, 4), -0.5, dtype=torch.float64)), masked, now)
     assert chosen.tolist() == [[False, True, False, False]]
 
 
@@ -87,7 +91,7 @@ def test_confidence_reveals_its_quota_of_the_masked(seed: int, steps: int) -> No
     masked = torch.from_numpy(random.random((3, 6)) < 0.6)
     doubt = torch.from_numpy(-random.random((3, 6)))
     rule, now = ByConfidence(steps), moment(masked, 0)
-    chosen = rule.choose(belief(doubt), rule.candidates(now), now)
+    chosen = rule.choose(posterior(doubt), rule.candidates(now), now)
     assert not (chosen & ~masked).any()
     expected = [min(oracle.quota(int(row.sum()), steps, 0), int(row.sum())) for row in masked]
     assert chosen.sum(-1).tolist() == expected
@@ -105,7 +109,7 @@ def test_ancestral_compares_with_one_over_what_is_left(steps: int, step: int) ->
         u = float(uniform(3, Purpose.REVEAL, row, 0, step, cell))
         assert bool(candidates[row, cell]) == (bool(masked[row, cell]) and u < 1 / left)
     assert torch.equal(
-        rule.choose(belief(torch.zeros(5, 4, dtype=torch.float64)), candidates, now), candidates
+        rule.choose(posterior(torch.zeros(5, 4, dtype=torch.float64)), candidates, now), candidates
     )
 
 

@@ -20,8 +20,8 @@ from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import HardViews, Views
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
-from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Savings
+from factordiff.sampling.sampler import sample
+from factordiff.sampling.samples import Samples
 from factordiff.vocabulary import Vocabulary
 from tests import enumeration, oracle
 from tests.slow_sampler import slow_sample
@@ -29,7 +29,6 @@ from tests.toy import CELLS, EXPERTS, MASK, P_1, P_2, P_3, WORLD, close, empty, 
 
 THREE = [*EXPERTS, TabularExpert(torch.from_numpy(P_3))]
 EVEN = [0.5, 0.5]
-UNSHARED = Savings(first_pass=False, duplicates=False)  # every particle is asked about, as the twin does
 
 
 def even_kappa(ell: list[float]) -> list[float]:
@@ -73,7 +72,6 @@ def test_the_loop_is_its_slow_twin(method: str, rule: str, tau: float) -> None:
             resampling=share,
             seed=steps,
             items=items,
-            savings=UNSHARED,
         )
         for row, item in enumerate(items.tolist()):
             slow = slow_sample(
@@ -176,9 +174,7 @@ class Counting:
 def test_executed_passes_are_the_rows_that_were_asked(reveal: RevealRule, particles: int) -> None:
     counting = [Counting(expert) for expert in EXPERTS]
     x_t = states(3, 30, CELLS, MASK, hidden=0.6)  # from no masked cell to four
-    drawn = sample(
-        counting, Mixture(), x_t, reveal=reveal, temperature=1.0, particles=particles, savings=UNSHARED
-    )
+    drawn = sample(counting, Mixture(), x_t, reveal=reveal, temperature=1.0, particles=particles)
     assert all(expert.encodings == 1 for expert in counting)
     assert sum(expert.rows for expert in counting) == int(drawn.executed_passes.sum())
     hidden = (x_t == MASK).sum(-1)

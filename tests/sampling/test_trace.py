@@ -17,8 +17,8 @@ from factordiff.errors import DataError
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.particles import effective_size
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
-from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Savings
+from factordiff.sampling.sampler import sample
+from factordiff.sampling.samples import Samples
 from factordiff.sampling.trace import Trace
 from tests.toy import CELLS, EXPERTS, MASK, empty, states
 
@@ -37,9 +37,6 @@ def traced(method: str, reveal: RevealRule) -> tuple[Samples, Trace, torch.Tenso
         particles=4,
         seed=3,
         trace=True,
-        savings=Savings(
-            first_pass=False, duplicates=False
-        ),  # a pass for every particle that the trace tells of
     )
     assert drawn.trace is not None
     return drawn, drawn.trace, x_t

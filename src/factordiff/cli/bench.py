@@ -168,12 +168,12 @@ def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
 
 def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
     from factordiff.composition.routing import Routing
+    from factordiff.engine.fast_network import FastNetwork
     from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
     from factordiff.evaluation.overhead import how
-    from factordiff.sampling.engine import Engine
 
     rules = list(dict.fromkeys([*every_rule(), rule]))
-    engines = [Engine(network) for network in setup.networks]
+    engines = [FastNetwork(network) for network in setup.networks]
     with _progress(console) as progress:
         bar = progress.add_task("", total=len(rules))
         points: list[Point] = []
@@ -181,7 +181,7 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
             engines,
             Routing(),
             setup.queries,
-            bucket=setup.bucket,
+            batch=setup.sizes,
             rules=rules,
             on_rule=lambda name: progress.update(bar, description=name),
         ):

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
@@ -21,7 +22,6 @@ from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
-from factordiff.sampling.engine import Engine
 from factordiff.training.machines import choose_device, device_name
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -98,7 +98,7 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
     experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
-    asked = [Engine(expert) for expert in experts] if settings.compiled else experts
+    asked = [FastNetwork(expert) for expert in experts] if settings.compiled else experts
     objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
     dataset = Dataset.load(device)
     queries = dataset.evaluation(request.split)  # type: ignore[arg-type]

@@ -7,31 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, LogDensities, RoutingMap, Tokens
-
-
-@dataclass(frozen=True)
-class State:
-    """What a composition may look at besides the experts' distributions."""
-
-    x_t: Tokens
-    masked: Cells
-    log_density: LogDensities  # ell_m = log p_m(x_U), tracked along each row's path
-    item: Int[Tensor, " batch"]  # which item a row belongs to
-
-    def __repr__(self) -> str:
-        rows, cells = self.x_t.shape
-        return f"State({rows} rows of {cells} cells, {int(self.masked.sum())} of them masked)"
-
-    @classmethod
-    def start(cls, x_t: Tokens, mask: int, experts: int) -> State:
-        """The state of rows about which nothing is known yet: one row per item, zero log-densities."""
-        zeros = torch.zeros(experts, len(x_t), dtype=torch.float64, device=x_t.device)
-        return cls(x_t, x_t == mask, zeros, torch.arange(len(x_t), device=x_t.device))
+from factordiff.state import SamplerState
+from factordiff.types import CellLogProbs, ExpertLogProbs, LogDensities, RoutingMap
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ class Composition(ABC):
     """A way of combining experts. Subclass it, implement `__call__`, and pass it to the sampler."""
 
     @abstractmethod
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """Combine the experts' distributions at the given state."""
 
     def target(self, experts: int) -> Float[Tensor, " expert"] | None:
@@ -71,7 +52,7 @@ class Single(Composition):
             raise InvalidInput(f"expert: expected the index of an expert (0 or more), got {expert}")
         self.expert = expert
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """That expert's own distribution."""
         if self.expert >= len(log_probs):
             raise InvalidInput(f"expert: expected an index below {len(log_probs)}, got {self.expert}")
@@ -103,25 +84,3 @@ def checked(name: str, given: Sequence[float] | None, *, positive: bool) -> tupl
                 f"{name}: expected finite {wanted} numbers, one per expert, got {list(numbers)}"
             )
     return numbers
-
-
-def sum_error(log_probs: ExpertLogProbs, masked: Cells) -> Float[Tensor, " expert"]:
-    r"""The largest $|\log\sum_v p_m(v)|$ over the masked cells, expert by expert; NaN stays NaN."""
-    error = torch.where(masked, log_probs.logsumexp(-1).abs(), 0.0)
-    return error.flatten(1).amax(1) if error.numel() else error.new_zeros(len(error))
-
-
-def check_log_probs(log_probs: ExpertLogProbs, masked: Cells) -> None:
-    """Refuse distributions that are not: NaN, or not summing to one at some masked cell."""
-    refuse(sum_error(log_probs, masked))
-
-
-def refuse(errors: Float[Tensor, " expert"], tolerance: float = 1e-3) -> None:
-    """Raise for the first expert whose `sum_error` is too large."""
-    for expert, error in enumerate(errors.tolist()):
-        if not error <= tolerance:
-            what = "contain NaN" if error != error else f"sum to one only within a factor of e^{error:.3g}"
-            raise InvalidInput(
-                f"log_probs: those of expert {expert} {what} at a masked cell; "
-                "expected normalised log-probabilities (log-softmax over the values)"
-            )

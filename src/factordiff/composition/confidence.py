@@ -10,7 +10,7 @@ which falls as the margin rises and never saturates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
@@ -19,7 +19,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition import doubt_kernel
 from factordiff.errors import InvalidInput
 from factordiff.types import Cells, ExpertLogProbs
 
@@ -29,23 +28,27 @@ SMALLEST_MARGIN = 1e-12  # keeps the logarithm of a zero margin finite
 
 Doubts = Float[Tensor, "*expert batch cell"]
 
-_in_one_kernel: ContextVar[bool] = ContextVar("in_one_kernel", default=False)
+# Another function of the same meaning, which may round the last bit; None where it cannot be used.
+Faster = Callable[[Float[Tensor, "*expert batch cell value"]], Doubts | None]
+_faster: ContextVar[Faster | None] = ContextVar("faster", default=None)
 
 
 @contextmanager
-def in_one_kernel() -> Iterator[None]:
-    """Inside, log-doubts on a GPU are worked out by a kernel of our own, which may round the last bit differently."""
-    before = _in_one_kernel.set(True)
+def computed_by(faster: Faster) -> Iterator[None]:
+    """Inside, log-doubts are worked out by this function wherever it can be used."""
+    before = _faster.set(faster)
     try:
         yield
     finally:
-        _in_one_kernel.reset(before)
+        _faster.reset(before)
 
 
 def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64: 0 for a tie at the top, $-\infty$ for a point mass."""
-    if _in_one_kernel.get() and doubt_kernel.possible(log_probs):
-        return doubt_kernel.log_doubt(log_probs)
+    faster = _faster.get()
+    found = None if faster is None else faster(log_probs)
+    if found is not None:
+        return found
     # Sorted, so that the same probabilities in another order give the same bits: such experts tie.
     log_p = log_probs.sort(dim=-1, descending=True).values.double()
     if log_p.shape[-1] == 1:

@@ -17,9 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
+from factordiff.composition.composition import Composed, Composition, checked, per_expert
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
+from factordiff.state import SamplerState
 from factordiff.types import ExpertLogProbs
 
 
@@ -30,7 +31,7 @@ class Corrected(Composition):
         self.proposal = proposal
         self.beta = checked("beta", beta, positive=False)
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The proposal's distribution."""
         return self.proposal(log_probs, state)
 

@@ -14,11 +14,11 @@ from jaxtyping import Int
 from scipy import ndimage
 from torch import Tensor
 
-from factordiff.composition.composition import State
 from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
 
 Labels = Int[Tensor, "batch cell"]
-Partition = Int[Tensor, " cell"] | Int[Tensor, "item cell"] | Callable[[State], Labels]
+Partition = Int[Tensor, " cell"] | Int[Tensor, "item cell"] | Callable[[SamplerState], Labels]
 
 
 def _checked_layout(height: int, width: int) -> None:
@@ -81,17 +81,17 @@ def _components(grid: np.ndarray) -> np.ndarray:
     return first.argsort().argsort()[inverse].astype(np.int64)  # numbered in reading order
 
 
-def components_of_state(height: int, width: int) -> Callable[[State], Labels]:
+def components_of_state(height: int, width: int) -> Callable[[SamplerState], Labels]:
     """Connected components of what is revealed so far, recomputed each step; a masked cell is alone."""
 
-    def partition(state: State) -> Labels:
+    def partition(state: SamplerState) -> Labels:
         alone = state.x_t.max() + 1 + torch.arange(height * width, device=state.x_t.device)
         return components(torch.where(state.masked, alone, state.x_t).view(-1, height, width))
 
     return partition
 
 
-def labels_for(partition: Partition, state: State) -> Labels:
+def labels_for(partition: Partition, state: SamplerState) -> Labels:
     """The partition's label of every cell of every row."""
     batch, cells = state.x_t.shape
     labels = partition(state) if callable(partition) else partition.to(state.x_t.device)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
+from factordiff.composition.composition import Composed, Composition, checked, per_expert
 from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, ExpertLogProbs
 
 
@@ -34,7 +35,7 @@ class Mixture(Composition):
     def __init__(self, weights: Sequence[float] | None = None) -> None:
         self.weights = checked_weights(weights)
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The mixed distribution of each cell."""
         weights = per_expert("weights", self.weights, len(log_probs), 1.0, log_probs)
         return Composed(mixture(log_probs, (weights / weights.sum()).log()))

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
+from factordiff.composition.composition import Composed, Composition, checked, per_expert
+from factordiff.state import SamplerState
 from factordiff.types import ExpertLogProbs
 
 
@@ -49,7 +50,7 @@ class Product(Composition):
     def __init__(self, beta: Sequence[float] | None = None) -> None:
         self.beta = checked("beta", beta, positive=False)
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The normalised product at each cell and its log mass."""
         return product(log_probs, per_expert("beta", self.beta, len(log_probs), 1.0, log_probs))
 
@@ -63,7 +64,7 @@ class GeometricMean(Composition):
     Paper: Eq. (3), Table 2.
     """
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The normalised geometric mean at each cell and its log mass."""
         experts = len(log_probs)
         return product(log_probs, per_expert("beta", None, experts, 1.0 / experts, log_probs))

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, checked, per_expert
+from factordiff.composition.composition import Composed, Composition, checked, per_expert
 from factordiff.composition.confidence import (
     AGGREGATES,
     Aggregate,
@@ -20,6 +20,7 @@ from factordiff.composition.confidence import (
 from factordiff.composition.factors import Labels, Partition, labels_for
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, RoutingMap
 
 Form = Literal["geometric", "linear"]
@@ -68,7 +69,7 @@ class Routing(Composition):
         self.aggregate = aggregate
         self.order = order
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The routed distribution of each cell and the routing map."""
         doubts = tempered_log_doubts(log_probs, self.temperatures)
         z = route(factor_log_doubts(doubts, self.partition, state, self.aggregate))
@@ -104,7 +105,7 @@ class SoftRouting(Composition):
         self.temperatures = checked("temperatures", temperatures, positive=True)
         self.form = _checked_form(form)
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The weighted distribution of each cell; the routing map names the heaviest expert."""
         doubts = tempered_log_doubts(log_probs, self.temperatures)
         doubts = factor_log_doubts(doubts, self.partition, state, "mean")
@@ -139,7 +140,7 @@ class FactorWeights(Composition):
         self.alpha = alpha
         self.partition = partition
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The weighted distribution of each cell."""
         experts, factors = self.alpha.shape
         if experts != len(log_probs):
@@ -179,7 +180,10 @@ def tempered_log_doubts(
 
 
 def factor_log_doubts(
-    doubts: Float[Tensor, "expert batch cell"], partition: Partition | None, state: State, how: Aggregate
+    doubts: Float[Tensor, "expert batch cell"],
+    partition: Partition | None,
+    state: SamplerState,
+    how: Aggregate,
 ) -> Float[Tensor, "expert batch cell"]:
     """Each expert's log-doubt about the factor of each cell; without a partition, about the cell itself."""
     if partition is None:

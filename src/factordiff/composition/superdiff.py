@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State, per_expert
+from factordiff.composition.composition import Composed, Composition, per_expert
 from factordiff.composition.mixture import checked_weights, mixture
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
 from factordiff.types import Cells, ExpertLogProbs, LogDensities
 
 SMALLEST_PROBABILITY = 1e-8  # an expert's hard zero would make a divergence infinite
@@ -44,9 +45,9 @@ class SuperDiff(Composition):
         if self.bias is not None and not all(math.isfinite(b) for b in self.bias):
             raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(self.bias)}")
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The responsibility-weighted mixture, with the responsibilities beside it."""
-        like = state.log_density
+        like = state.log_density_of_rows
         weights = per_expert("weights", self.weights, len(log_probs), 1.0, like)
         bias = per_expert("bias", self.bias, len(log_probs), 0.0, like)
         log_omega = (weights / weights.sum()).log()[:, None]
@@ -90,14 +91,14 @@ class SuperDiffAnd(Composition):
         self.form = form
         self.carry = carry
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The balanced combination; `log_kappa` is not set, since no single expert speaks."""
         if self.form == "linear" and len(log_probs) != 2:
             raise InvalidInput(
                 f"form: 'linear' is for two experts, got {len(log_probs)}; use form='geometric' for any number"
             )
-        log_density = state.log_density if self.carry else torch.zeros_like(state.log_density)
-        log_density = log_density.clamp(min=-1e30)
+        carried = state.log_density_of_rows
+        log_density = (carried if self.carry else torch.zeros_like(carried)).clamp(min=-1e30)
         log_p = log_probs.double().clamp(min=torch.tensor(SMALLEST_PROBABILITY).log().item())
         if self.form == "linear":
             kappa = equalising_mixture(log_p, state.masked, log_density)

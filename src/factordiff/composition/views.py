@@ -6,9 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, ExpertLogProbs
 
 BACKGROUND = 0
@@ -52,7 +53,7 @@ class Views(Composition):
         _, _, given_fg = split(log_probs[self.color])
         return log_bg, log_fg, given_fg
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The product of the two views, exactly normalised."""
         log_bg, log_fg, given_fg = self._parts(log_probs)
         return Composed(torch.cat([log_bg.unsqueeze(-1), log_fg.unsqueeze(-1) + given_fg], dim=-1))
@@ -68,7 +69,7 @@ class HardViews(Views):
     waits for the more doubtful of the two.
     """
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """A point mass on background or the renormalised colors; the routing map says which expert decided."""
         log_bg, log_fg, given_fg = self._parts(log_probs)
         background = log_bg > log_fg

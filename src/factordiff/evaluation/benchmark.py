@@ -14,6 +14,7 @@ from torch import Tensor
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.scoring import grid_right
 from factordiff.arc.shapes import answer_grid
+from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.methods import Method, answer, drawn_by_weight
 from factordiff.evaluation.specialists import (
@@ -25,7 +26,6 @@ from factordiff.evaluation.specialists import (
 )
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
-from factordiff.sampling.savings import Bucket
 from factordiff.streams import hash_words
 from factordiff.types import Tokens
 
@@ -80,11 +80,11 @@ def evaluate_batch(
     reveal: RevealRule | None = None,
     seed: int = 0,
     grids: bool = False,
-    bucket: Bucket | None = None,
+    engine: Engine | None = None,
 ) -> list[Record]:
     """Answer these queries in one batch; `grids` also cuts each canvas to its inferred shape, as ARC asks."""
     asked, condition, x_t, x_0 = pose(question, experts, queries.condition(index), queries.x_0[index])
-    samples = answer(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index, bucket=bucket)
+    samples = answer(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index, engine=engine)
     wrong = _wrong_cells(samples.x_0, x_0)
     wrong_drawn: list[tuple[int, ...]] | None = None
     if how.selection == "highest-target":  # the same run, read the other way

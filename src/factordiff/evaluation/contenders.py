@@ -13,15 +13,16 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.composition.composition import State
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
 from factordiff.evaluation.near_ties import Course, Noted
 from factordiff.experts.expert import Expert
 from factordiff.experts.refinement import Network
 from factordiff.sampling.reveal import ByConfidence, RevealRule
-from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Bucket, Savings
+from factordiff.sampling.samples import Samples
+from factordiff.state import SamplerState
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,15 @@ class Bench:
         return self.queries.queries.device
 
     @property
-    def bucket(self) -> Bucket:
+    def sizes(self) -> BatchSizes:
         """Few sizes on a GPU, where each is recorded; no padding elsewhere.
 
         Small ones too: the last hard queries run many passes among themselves.
         """
         if self.device.type != "cuda":
-            return Bucket(self.batch)
+            return BatchSizes(self.batch)
         sizes = {-(-self.batch * parts // 64) for parts in (64, 48, 32, 16, 8, 4, 2, 1)}
-        return Bucket(self.batch, tuple(sorted(sizes)))
+        return BatchSizes(self.batch, tuple(sorted(sizes)))
 
     def first(self, count: int) -> Bench:
         """The same for fewer queries."""
@@ -60,14 +61,9 @@ class Bench:
 
 def fast(bench: Bench, experts: Sequence[Expert], rule: RevealRule | None = None) -> Samples:
     """Per-pixel routing with everything on."""
-    return sample(
-        experts,
-        Routing(),
-        blank(bench),
-        bench.queries.condition(),
-        reveal=rule or bench.rule,
-        bucket=bench.bucket,
-        fuse=bench.device.type == "cuda",
+    engine = Engine(bench.sizes, cuda_graph=bench.device.type == "cuda")
+    return engine.sample(
+        experts, Routing(), blank(bench), bench.queries.condition(), reveal=rule or bench.rule
     )
 
 
@@ -76,16 +72,14 @@ def noted(bench: Bench, experts: Sequence[Expert], *, saving: bool) -> Course:
 
     All rows of this loop go in step, so batches of one size would round alike with savings and without.
     """
-    bucket, rule = bench.bucket, ByConfidence(bench.steps)
+    batch, rule = bench.sizes, ByConfidence(bench.steps)
     if not saving:
-        fewer = bucket.sizes[-2] if len(bucket.sizes) > 1 else max(1, 3 * bucket.rows // 4)
-        bucket = Bucket(fewer, tuple(size for size in bucket.sizes if size <= fewer))
+        fewer = batch.sizes[-2] if len(batch.sizes) > 1 else max(1, 3 * batch.rows // 4)
+        batch = BatchSizes(fewer, tuple(size for size in batch.sizes if size <= fewer))
     start = blank(bench)
     notes = Noted(rule, len(start), start.shape[1], start.device)
-    savings = Savings() if saving else Savings.none()
-    samples = sample(
-        experts, Routing(), start, bench.queries.condition(), reveal=notes, bucket=bucket, savings=savings
-    )
+    engine = Engine(batch, share=saving)
+    samples = engine.sample(experts, Routing(), start, bench.queries.condition(), reveal=notes)
     return Course(samples.x_0, notes.step)
 
 
@@ -105,7 +99,7 @@ def straightforward(bench: Bench) -> Course:
         for step in range(steps):
             told = zip(bench.networks, encoded, strict=True)
             log_probs = torch.stack([network.log_probs(x_t, one) for network, one in told])
-            composed = routing(log_probs, State.start(x_t, mask, len(bench.networks))).log_probs
+            composed = routing(log_probs, SamplerState.begin(x_t, mask, len(bench.networks))).log_probs
             quota = cells * (step + 1) // steps - cells * step // steps
             doubt = torch.where(x_t == mask, log_doubt(composed), torch.inf)
             surest = doubt.argsort(dim=-1, stable=True)[:, :quota]

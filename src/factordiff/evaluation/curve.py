@@ -9,14 +9,13 @@ import torch
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.composition.composition import Composition
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
 from factordiff.evaluation.quality import Quality
 from factordiff.experts.expert import Expert
 from factordiff.pictures import png
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
-from factordiff.sampling.first_pass import FirstPass
 from factordiff.sampling.rules import REPAIR, rule_named
-from factordiff.sampling.sampler import sample
-from factordiff.sampling.savings import Bucket
 
 # Not as strict as can be: those settings are the loop again, at its price.
 GRID: dict[str, tuple[float, ...]] = {
@@ -68,29 +67,23 @@ def accuracy_against_passes(
     composition: Composition,
     queries: EvaluationSet,
     *,
-    bucket: Bucket,
+    batch: BatchSizes,
     rules: Sequence[str] | None = None,
     on_rule: Callable[[str], None] = lambda rule: None,
 ) -> Iterator[Point]:
-    """Answer every query under every rule, the first of which the others are held against: the loop.
-
-    The first pass is run once for all of them.
-    """
+    """Answer every query under every rule, the first of which the others are held against: the loop."""
     x_0, condition = queries.x_0, queries.condition()
     x_t = torch.full_like(x_0, experts[0].vocabulary.mask)
-    first_pass, loop = FirstPass(), None
+    loop, engine = None, Engine(batch)
     tasks = queries.task_indices.cpu().numpy()
     for rule in rules if rules is not None else every_rule():
         on_rule(rule)
         reveal = rule_named(rule)
-        drawn = sample(
-            experts, composition, x_t, condition, reveal=reveal, bucket=bucket, first_pass=first_pass
-        )
+        drawn = engine.sample(experts, composition, x_t, condition, reveal=reveal)
         right = drawn.x_0 == x_0
         exact = right.all(-1).cpu().numpy()
         loop = exact if loop is None else loop
         quality = Quality.of(exact, loop, tasks)
-        # nominal: the pass that is shared between the rules belongs to each of them
         passes = float(drawn.nominal_passes.double().mean())
         yield Point(
             rule,

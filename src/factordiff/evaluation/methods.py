@@ -19,15 +19,14 @@ from factordiff.composition.routing import Routing, SoftRouting
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import Views
 from factordiff.composition.vote import majority_vote
+from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
-from factordiff.sampling.draws import Draws
 from factordiff.sampling.particles import RESAMPLING, draw_one
 from factordiff.sampling.request import Selection
 from factordiff.sampling.reveal import RevealRule
-from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Bucket
-from factordiff.streams import Purpose, hash_words
+from factordiff.sampling.samples import Samples
+from factordiff.streams import Draws, Purpose, hash_words
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,14 @@ def answer(
     reveal: RevealRule | None = None,
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
-    bucket: Bucket | None = None,
+    engine: Engine | None = None,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
     """Draw each item's answer by a method; a vote is one run of the loop for each expert, pooled."""
 
     def run(which: Sequence[Expert], run_seed: int) -> Samples:
-        return sample(
+        return (engine or Engine()).sample(
             which,
             how.composition,
             x_t,
@@ -121,7 +120,6 @@ def answer(
             resampling=how.resampling,
             seed=run_seed,
             items=items,
-            bucket=bucket,
             trace=trace,
             on_step=on_step,
         )

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import State
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing
+from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
-from factordiff.sampling.reveal import Belief, Moment, RevealRule
-from factordiff.sampling.savings import Bucket
+from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped
+from factordiff.state import SamplerState
 from factordiff.types import Cells
 
 ROUNDINGS = 2.0  # both sides of a tie may be rounded
@@ -34,27 +34,19 @@ class Course:
     step: Int[Tensor, "item cell"]
 
 
-class Noted(RevealRule):
+class Noted(Wrapped):
     """Another rule, and a note of the step at which it reveals each cell of the first items."""
 
     def __init__(self, rule: RevealRule, items: int, cells: int, device: torch.device) -> None:
         self.rule = rule
         self.step = torch.full((items, cells), NEVER, device=device)
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
-        """As the rule has it."""
-        return self.rule.due(moment)
-
-    def candidates(self, moment: Moment) -> Cells:
-        """As the rule has it."""
-        return self.rule.candidates(moment)
-
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As the rule has it, and noted."""
-        chosen = self.rule.choose(belief, candidates, moment)
-        rows = (moment.draws.item < len(self.step)).nonzero().squeeze(-1)
-        item = moment.draws.item[rows]
-        now = moment.step[rows, None].to(self.step.dtype)
+        chosen = self.rule.choose(posterior, candidates, state)
+        rows = (state.draws.item < len(self.step)).nonzero().squeeze(-1)
+        item = state.draws.item[rows]
+        now = state.clock[rows, None].to(self.step.dtype)
         self.step[item] = torch.where(chosen[rows], now, self.step[item])
         return chosen
 
@@ -84,7 +76,7 @@ def partings(
     other: Course,
     sides: tuple[Sequence[Expert], Sequence[Expert]],
     condition: Condition,
-    bucket: Bucket,
+    batch: BatchSizes,
     alone_in: int = 1,
 ) -> Parting:
     """For every item whose answers differ: the first step at which the runs part, and the gap at that state.
@@ -104,12 +96,12 @@ def partings(
     told = condition[items]
     alone = _heard(sides[0], x_t, told, alone_in)
     # Batches that are not filled up may have any size: some of them stand for all.
-    sizes = bucket.sizes or Bucket.of_fixed_sizes(bucket.rows, 2).sizes
+    sizes = batch.sizes or BatchSizes.fixed(batch.rows, 2).sizes
     said = torch.stack([log_doubt(_heard(sides[1], x_t, told, size)) for size in sizes])
     unlike = (said - log_doubt(alone)).abs().amax((0, 1))
     rounding = torch.where(x_t == mask, unlike, 0.0).amax(-1)
     rounding = torch.maximum(rounding, rounding.median())  # a state may round well in the few batches tried
-    doubt = log_doubt(Routing()(alone, State.start(x_t, mask, len(alone))).log_probs)
+    doubt = log_doubt(Routing()(alone, SamplerState.begin(x_t, mask, len(alone))).log_probs)
     gap = torch.stack(
         [
             _gap(alone[:, row], doubt[row], *(_chosen(run, row, first[row]) for run in (one, other)))

@@ -8,19 +8,19 @@ from typing import Any
 from torch import Tensor
 
 from factordiff.composition.routing import Routing
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.checked import in_words
+from factordiff.engine.engine import Engine
+from factordiff.engine.fast_network import FastNetwork
 from factordiff.evaluation.contenders import Bench, blank, median, timed
 from factordiff.evaluation.figure import Figure
 from factordiff.experts.expert import Expert
-from factordiff.sampling.engine import Engine
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.sampler import sample
-from factordiff.sampling.savings import Bucket
-from factordiff.sampling.verified import in_words
 
 STEPS = 20, 50  # of the two runs whose difference is a step's cost
 
 
-def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
+def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Figure:
     """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch.
 
     A step costs what a longer run takes more than a shorter one: what is done once for a run is not a step's.
@@ -41,14 +41,14 @@ def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
     said: list[Expert] = [
         _Remembered(engine, log_probs) for engine, log_probs in zip(engines, forward(), strict=True)
     ]
-    bucket, fuse = Bucket(len(x_t)), part.device.type == "cuda"
+    runner = Engine(BatchSizes(len(x_t)), cuda_graph=part.device.type == "cuda")
 
     def step_of(experts: Sequence[Expert], told: Any) -> float:
         def run(steps: int) -> float:
             rule = ByConfidence(steps)
             return timed(
                 part.device,
-                lambda: sample(experts, Routing(), x_t, told, reveal=rule, bucket=bucket, fuse=fuse),
+                lambda: runner.sample(experts, Routing(), x_t, told, reveal=rule),
             )[1]
 
         short, long = STEPS
@@ -68,7 +68,7 @@ def overhead(bench: Bench, engines: Sequence[Engine]) -> Figure:
     return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
 
 
-def how(engines: Sequence[Engine]) -> str:
+def how(engines: Sequence[FastNetwork]) -> str:
     """How the engines run their passes, and why not better."""
     return "; ".join(in_words(engine.how, engine.failure) for engine in engines)
 

@@ -18,13 +18,14 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
 from factordiff.composition.composition import Single
 from factordiff.composition.factors import Partition, blocks, components, rows, whole
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import Question, evaluate_batch
 from factordiff.evaluation.methods import Method, Options, method
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.savings import Bucket
 from factordiff.training.machines import Machines
 
 FACTORS = ("pixel", "row", "block", "component", "whole")
@@ -87,15 +88,15 @@ class Settings:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
         return max(1, self.batch_size // 2) if self.rows_of_a_query(row) > 1 else self.batch_size
 
-    def bucket(self, row: Row, queries: int) -> Bucket | None:
-        """The sizes that passes are filled up to where they vary, since recorded passes want few; None: as they are.
+    def engine(self, row: Row, queries: int) -> Engine:
+        """How its passes are put together: filled up to few sizes where they vary, since recorded ones want few.
 
         Particles that agree are asked once, so the rows of a pass vary; those of the other methods do not.
         """
         each = self.rows_of_a_query(row)
         if not self.compiled or each == 1:
-            return None
-        return Bucket(each * queries, tuple(range(queries, each * queries + 1, queries)))
+            return Engine()
+        return Engine(BatchSizes(each * queries, tuple(range(queries, each * queries + 1, queries))))
 
     def passes(self, row: Row, cells: int = SIDE * SIDE) -> int:
         """Nominal row-passes that one query costs."""
@@ -207,7 +208,7 @@ def run_row(
             reveal=reveal,
             seed=settings.seed,
             grids=row.split in ("official", "unseen"),
-            bucket=settings.bucket(row, len(missing)),
+            engine=settings.engine(row, len(missing)),
         )
         if not mine.exists():
             open_records(mine, about)

@@ -12,23 +12,23 @@ from torch import Tensor
 
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.routing import Routing
-from factordiff.evaluation.contenders import Bench, blank, fast, median, noted, straightforward, timed
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
+from factordiff.engine.fast_network import FastNetwork
+from factordiff.evaluation.contenders import Bench, blank, fast, noted, straightforward, timed
 from factordiff.evaluation.figure import Figure
 from factordiff.evaluation.near_ties import Course, Parting, partings
 from factordiff.evaluation.overhead import overhead
 from factordiff.evaluation.quality import Quality
-from factordiff.experts.chorus import Chorus, alike
-from factordiff.sampling.engine import Engine
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.sampler import Samples, sample
-from factordiff.sampling.savings import Bucket, Savings
+from factordiff.sampling.samples import Samples
 
 PARTICLES = 8
 
 
 def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) -> Iterator[Figure]:
     """Every line of the table that this machine can give; `on_part` is told what comes next."""
-    engines = [Engine(network) for network in bench.networks]
+    engines = [FastNetwork(network) for network in bench.networks]
     on_part("warming up")
     warm_up(bench, engines)
     fast(bench, engines)
@@ -37,9 +37,6 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
     yield overhead(bench, engines)
     on_part("one query at a time")
     yield one_query(bench)
-    if len(bench.networks) > 1 and all(alike(bench.networks[0], other) for other in bench.networks[1:]):
-        on_part("experts of one architecture in one pass")
-        yield in_one_pass(bench)
     on_part("adaptive passes")
     runs = [timed(bench.device, lambda: fast(bench, engines)) for _ in range(bench.repeats)]
     quick, _, memory = runs[-1]
@@ -58,11 +55,11 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
         on_part("the savings alone")
         more = bench.first(2 * bench.slow)
         saved, plain = (noted(more, engines, saving=saving) for saving in (True, False))
-        smallest = min(bench.bucket.sizes, default=1)
-        found = partings(plain, saved, (engines, engines), more.queries.condition(), bench.bucket, smallest)
+        smallest = min(bench.sizes.sizes, default=1)
+        found = partings(plain, saved, (engines, engines), more.queries.condition(), bench.sizes, smallest)
         yield equal("same answers with the savings alone", found, len(more.queries), ">= 99.9")
         first = Course(saved.x_0[: len(slow.x_0)], saved.step[: len(slow.x_0)])
-        found = partings(slow, first, (bench.networks, engines), part.queries.condition(), bench.bucket)
+        found = partings(slow, first, (bench.networks, engines), part.queries.condition(), bench.sizes)
         yield equal("same answers, other kernels too", found, len(part.queries), "")
     if bench.device.type == "cuda":
         yield flat_memory(bench, engines, memory)
@@ -72,9 +69,9 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
 
 
 @torch.no_grad()
-def warm_up(bench: Bench, engines: Sequence[Engine]) -> None:
+def warm_up(bench: Bench, engines: Sequence[FastNetwork]) -> None:
     """One pass of every engine at every size it will see: compiled and recorded before anything is timed."""
-    for size in bench.bucket.sizes or (min(bench.batch, len(bench.queries)),):
+    for size in bench.sizes.sizes or (min(bench.batch, len(bench.queries)),):
         query = torch.arange(size, device=bench.device) % len(bench.queries)
         condition, x_t = bench.queries.condition(query), blank(bench)[query]
         for engine in engines:
@@ -130,7 +127,7 @@ def wall(
         "ms_per_grid_straightforward": 1e3 * theirs,
         "grids_per_second": 1 / ours,
         "seconds_fastest_and_slowest": [min(seconds), max(seconds)],
-        "full_steps": quick.fused or "plain",
+        "full_steps": quick.how or "plain",
         "same_answers": same,
         "queries": len(bench.queries),
         "queries_straightforward": len(answers),
@@ -145,7 +142,7 @@ def one_query(bench: Bench) -> Figure:
 
     def answer(query: int) -> Samples:
         only = slice(query, query + 1)
-        return sample(
+        return Engine().sample(
             bench.networks, Routing(), start[only], bench.queries.condition(only), reveal=bench.rule
         )
 
@@ -164,29 +161,13 @@ def one_query(bench: Bench) -> Figure:
     return Figure("faster for one query", theirs / ours, "x", ">= 8", "", details)
 
 
-def in_one_pass(bench: Bench) -> Figure:
-    """A pass of every expert about one query, one after the other, over one pass of all."""
-    chorus, x_t = Chorus(bench.networks), blank(bench.first(1))
-    told = chorus.encode(bench.queries.condition(slice(0, 1)))
-
-    def apart() -> list[Tensor]:
-        return [network.log_probs(x_t, one) for network, one in zip(bench.networks, told, strict=True)]
-
-    def as_one() -> Tensor:
-        return chorus.log_probs(x_t, told)
-
-    ours, theirs = (median(bench, lambda act=act: timed(bench.device, act)[1]) for act in (as_one, apart))  # type: ignore[misc]
-    details = {"ms": 1e3 * ours, "ms_one_by_one": 1e3 * theirs}
-    return Figure("faster in one pass, one query", theirs / ours, "x", "", "", details)
-
-
 def particles(bench: Bench) -> Figure:
     """Feynman-Kac correctors: nominal over executed passes, and whether the samples are the same."""
     part = bench.first(bench.fkc)
     count = max(bench.batch, PARTICLES)
 
-    def drawn(savings: Savings, queries: Bench) -> Samples:
-        return sample(
+    def drawn(share: bool, queries: Bench) -> Samples:
+        return Engine(BatchSizes(count), share).sample(
             queries.networks,
             feynman_kac(),
             blank(queries),
@@ -194,13 +175,11 @@ def particles(bench: Bench) -> Figure:
             temperature=1.0,
             particles=PARTICLES,
             selection="highest-target",
-            bucket=Bucket(count),
-            savings=savings,
         )
 
-    ours = drawn(Savings(), part)
+    ours = drawn(True, part)
     check = part.first(min(bench.fkc, 16))
-    naive = drawn(Savings(first_pass=False, duplicates=False), check)
+    naive = drawn(False, check)
     same = (naive.particles == ours.particles[: len(naive.particles)]).all(-1).double().mean()
     nominal, executed = int(ours.nominal_passes.sum()), int(ours.executed_passes.sum())
     details = {
@@ -214,7 +193,7 @@ def particles(bench: Bench) -> Figure:
     )
 
 
-def flat_memory(bench: Bench, engines: Sequence[Engine], peak: int) -> Figure:
+def flat_memory(bench: Bench, engines: Sequence[FastNetwork], peak: int) -> Figure:
     """Peak memory with all queries over that with a quarter of them."""
     fewer = bench.first(max(len(bench.queries) // 4, min(len(bench.queries), 2 * bench.batch)))
     _, _, small = timed(bench.device, lambda: fast(fewer, engines))

@@ -11,6 +11,7 @@ import torch
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.findings import finding_path, has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
@@ -18,7 +19,6 @@ from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
-from factordiff.sampling.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def shipped_experts(
                 weight_hash(folder),
                 int(config["parameters"]),
                 config["about"].get("started_from", {}).get("weights", ""),
-                Engine(expert) if compiled else None,
+                FastNetwork(expert) if compiled else None,
             )
         return loaded[name]
 

@@ -7,7 +7,7 @@ progress, and a row of certain cells is done in one. They differ in when they st
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -15,7 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.sampling.reveal import Belief, Moment, RevealRule, cells_at, surest_first, surest_one
+from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped, cells_at, surest_first, surest_one
+from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells
 
 Bound = Literal["product", "frechet"]
@@ -25,9 +26,9 @@ BOUNDS = ("product", "frechet")
 class Adaptive(RevealRule):
     """A rule without a schedule: at every step every masked cell may be revealed."""
 
-    def candidates(self, moment: Moment) -> Cells:
+    def candidates(self, state: SamplerState) -> Cells:
         """Every masked cell."""
-        return moment.masked
+        return state.masked
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class ByMargin(Adaptive):
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
 
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The sure ones, or the surest."""
-        sure = belief.log_doubt < _log(1.0 - self.threshold)
-        return candidates & (sure | surest_one(belief.log_doubt, candidates))
+        sure = posterior.log_doubt < _log(1.0 - self.threshold)
+        return candidates & (sure | surest_one(posterior.log_doubt, candidates))
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,10 @@ class ByEntropy(Adaptive):
         if not 0 <= self.gamma < float("inf"):
             raise InvalidInput(f"gamma: expected a finite number of nats, 0 or more, got {self.gamma!r}")
 
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
-        order = surest_first(belief.log_doubt, candidates)
-        entropies = entropy(belief.log_probs).gather(-1, order)
+        order = surest_first(posterior.log_doubt, candidates)
+        entropies = entropy(posterior.log_probs).gather(-1, order)
         # Each cell adds the smaller of its entropy and the largest so far: no difference of sums, which would round.
         largest = entropies.cummax(-1).values
         added = torch.minimum(entropies[:, 1:], largest[:, :-1])
@@ -93,10 +94,10 @@ class ByProduct(Adaptive):
         if self.bound not in BOUNDS:
             raise InvalidInput(f"bound: expected one of {', '.join(BOUNDS)}, got {self.bound!r}")
 
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
-        order = surest_first(belief.log_doubt, candidates)
-        error = error_probability(belief.log_probs).gather(-1, order)
+        order = surest_first(posterior.log_doubt, candidates)
+        error = error_probability(posterior.log_probs).gather(-1, order)
         if self.bound == "product":
             allowed = torch.log1p(-error).cumsum(-1) >= _log(self.threshold)
         else:
@@ -105,7 +106,7 @@ class ByProduct(Adaptive):
 
 
 @dataclass(frozen=True)
-class Repaired(RevealRule):
+class Repaired(Wrapped):
     r"""Another rule, and second thoughts: a full row's doubtful cells are masked and revealed again.
 
     Doubtful are the cells that were committed with a margin of at most `threshold`, when less was known. At most
@@ -121,18 +122,6 @@ class Repaired(RevealRule):
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
             raise InvalidInput(f"rounds: expected a whole number of at least 1, got {self.rounds!r}")
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
-        """As the rule has it."""
-        return self.rule.due(moment)
-
-    def candidates(self, moment: Moment) -> Cells:
-        """As the rule has it."""
-        return self.rule.candidates(moment)
-
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
-        """As the rule has it."""
-        return self.rule.choose(belief, candidates, moment)
-
     @property
     def repairs(self) -> int:
         """How often a finished row may have cells masked again."""
@@ -141,6 +130,21 @@ class Repaired(RevealRule):
     def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
         """The cells whose margin did not exceed the threshold."""
         return ~(log_doubt < _log(1.0 - self.threshold))
+
+
+def repaired(state: SamplerState, rule: RevealRule) -> SamplerState:
+    """Mask the doubtful cells of full rows again, if the rule repairs and has not done so often enough."""
+    assert state.log_doubt is not None
+    assert state.repairs is not None
+    full = ~state.masked.any(-1) & (state.repairs > 0)
+    again = rule.doubtful(state.log_doubt) & state.start & full[:, None]
+    return replace(
+        state,
+        x_t=torch.where(again, state.mask, state.x_t),
+        log_density=torch.where(again, 0.0, state.log_density),
+        log_doubt=torch.where(again, -torch.inf, state.log_doubt),
+        repairs=state.repairs - again.any(-1).to(torch.int64),
+    )
 
 
 def entropy(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:

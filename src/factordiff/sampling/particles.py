@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.sampling.draws import categorical
+from factordiff.state import SamplerState
+from factordiff.streams import Purpose, categorical
 
 LogWeights = Float[Tensor, "item particle"]
+ROUNDING = 1e-9  # by which the effective size of equal weights may seem smaller than their number
 RESAMPLING = 0.5  # the share of effective particles below which they are resampled
 
 
@@ -54,3 +58,28 @@ def highest_target(
 ) -> Int[Tensor, " item"]:
     r"""The particle of highest $\sum_m \beta_m \ell_m$. Mode-seeking; log-weights are useless after resampling."""
     return log_target(log_density, beta).argmax(-1)
+
+
+def resampled(
+    state: SamplerState, share: float
+) -> tuple[SamplerState, Float[Tensor, " item"], Int[Tensor, "item particle"]]:
+    """Systematic resampling of the items whose effective size fell below this share of their particles.
+
+    Also the effective sizes before it, and who each particle comes from.
+    """
+    count = state.particles
+    log_w = state.log_w.view(-1, count)
+    size = effective_size(log_w)
+    poor = (size < share * count * (1 - ROUNDING))[:, None]
+    first = slice(None, None, count)  # an item's first particle draws for it
+    offset = state.draws[first].rows(Purpose.RESAMPLE, state.clock[first])
+    kept = torch.arange(count, device=log_w.device).expand_as(log_w)
+    ancestors = torch.where(poor, systematic(normalised(log_w), offset), kept)
+    rows = (torch.arange(len(log_w), device=log_w.device)[:, None] * count + ancestors).flatten()
+    after = replace(
+        state,
+        x_t=state.x_t[rows],
+        log_density=state.log_density[:, rows],
+        log_w=torch.where(poor, 0.0, log_w).flatten(),
+    )
+    return after, size, ancestors

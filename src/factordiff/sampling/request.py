@@ -9,12 +9,43 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from factordiff.composition.composition import Composition
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
+from factordiff.sampling.reveal import RevealRule
 from factordiff.vocabulary import Vocabulary
 
 Selection = Literal["draw", "highest-target", "vote", "first"]
 SELECTIONS = ("draw", "highest-target", "vote", "first")
+
+
+COPIES = 8  # of a row's log-probabilities that a step may hold at once
+
+
+def check_request(
+    experts: Sequence[Expert],
+    composition: Composition,
+    rule: RevealRule,
+    x_t: Tensor,
+    temperature: float,
+    particles: int,
+    selection: str,
+    resampling: float,
+    seed: int,
+    items: Tensor | None,
+    rows: int | None = None,
+) -> None:
+    """Refuse what cannot be; `rows` is how many are in flight at once (default: all)."""
+    vocabulary = common_vocabulary(experts)
+    check_tokens(x_t, vocabulary)
+    corrected = composition.target(len(experts)) is not None
+    check_settings(temperature, particles, selection, resampling, rule.repairs, seed, corrected)
+    if items is not None and (items.shape != (len(x_t),) or items.is_floating_point()):
+        raise InvalidInput(
+            f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
+        )
+    row_bytes = 8 * COPIES * len(experts) * x_t.shape[1] * vocabulary.size
+    check_memory(len(x_t) * particles if rows is None else rows, row_bytes, x_t.device)
 
 
 def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:
@@ -40,10 +71,16 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
         )
 
 
-def check_particles(
-    particles: int, temperature: float, selection: str, corrected: bool, resampling: float
+def check_settings(
+    temperature: float,
+    particles: int,
+    selection: str,
+    resampling: float,
+    repairs: int,
+    seed: int,
+    corrected: bool,
 ) -> None:
-    """Refuse counts, temperatures and selections that make no sense together."""
+    """Refuse numbers and choices that make no sense, or none together."""
     if not 0 <= temperature < float("inf"):
         raise InvalidInput(f"temperature: expected 0 (argmax) or a finite positive number, got {temperature}")
     if isinstance(particles, bool) or not isinstance(particles, int) or particles < 1:
@@ -64,11 +101,12 @@ def check_particles(
             "selection: 'highest-target' needs a composition with a target (feynman_kac, rne); "
             "use 'draw', 'vote' or 'first'"
         )
-
-
-def check_seed(seed: int) -> None:
-    """Refuse seeds that would be cut to whole numbers in silence."""
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if repairs and corrected:
+        raise InvalidInput(
+            "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne): "
+            "their weights belong to the path"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
 
 
@@ -93,43 +131,14 @@ def check_memory(rows: int, bytes_per_row: int, device: torch.device) -> None:
     if rows * bytes_per_row > memory:
         raise InvalidInput(
             f"particles: {rows:,} rows (items x particles) at once need about {rows * bytes_per_row / 2**30:.3g} GiB, "
-            f"this machine has {memory / 2**30:.3g} GiB; use fewer particles, or a bucket of fewer rows"
+            f"this machine has {memory / 2**30:.3g} GiB; use fewer particles, or a batch of fewer rows"
         )
 
 
-def check_rule(repairs: int, corrected: bool) -> None:
-    """Refuse to repair particles whose weights belong to the path that led to them."""
-    if repairs and corrected:
-        raise InvalidInput(
-            "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne)"
-        )
-
-
-def check_trace(items: int, places: int) -> None:
+def check_trace(items: int, slots: int) -> None:
     """Refuse to trace items that are not all in flight together."""
-    if items > places:
+    if items > slots:
         raise InvalidInput(
-            f"trace: expected all items in flight together, got {items} items and a bucket for {places}; "
-            "trace fewer items or use a larger bucket"
+            f"trace: expected all items in flight together, got {items} items and a batch for {slots}; "
+            "trace fewer items or use a larger batch"
         )
-
-
-def check_encoded(encoded: Any, items: int) -> None:
-    """Refuse encodings of another number of items than there are, before any is taken for another's."""
-    parts = encoded.values() if isinstance(encoded, dict) else encoded if isinstance(encoded, tuple) else ()
-    for part in parts:
-        check_encoded(part, items)
-    if isinstance(encoded, Tensor) and (encoded.dim() == 0 or len(encoded) != items):
-        size = "a single number" if encoded.dim() == 0 else f"an encoding of {len(encoded)}"
-        raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
-
-
-def item_ids(items: Tensor | None, x_t: Tensor) -> Tensor:
-    """The ids that random numbers belong to: the given ones, or 0, 1, 2, ..."""
-    if items is None:
-        return torch.arange(len(x_t), device=x_t.device)
-    if items.shape != (len(x_t),) or items.is_floating_point():
-        raise InvalidInput(
-            f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
-        )
-    return items.to(x_t.device)

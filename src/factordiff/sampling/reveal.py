@@ -16,27 +16,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.sampling.draws import Draws
+from factordiff.state import SamplerState
 from factordiff.streams import Purpose
 from factordiff.types import CellLogProbs, Cells
 
-
-@dataclass(frozen=True)
-class Moment:
-    """Where each row is on its way."""
-
-    masked: Cells
-    step: Int[Tensor, " batch"]  # the row's own clock
-    start: Int[Tensor, " batch"]  # how many cells were masked when it began
-    draws: Draws
-
-    def of(self, rows: Int[Tensor, " some"]) -> Moment:
-        """The same for some of the rows."""
-        return Moment(self.masked[rows], self.step[rows], self.start[rows], self.draws[rows])
+NEVER = 2**62
 
 
 @dataclass(frozen=True)
-class Belief:
+class Posterior:
     """What a rule may look at once the experts have spoken."""
 
     log_probs: CellLogProbs  # the composed distribution of each cell
@@ -46,16 +34,16 @@ class Belief:
 class RevealRule(ABC):
     """Decides, step by step, which masked cells are revealed."""
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
+    def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         """The first step, from each row's own on, that is not idle: the loop moves the clock there at no cost."""
-        return moment.step
+        return state.clock
 
     @abstractmethod
-    def candidates(self, moment: Moment) -> Cells:
+    def candidates(self, state: SamplerState) -> Cells:
         """The cells that may be revealed at this step; none makes the row idle."""
 
     @abstractmethod
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The cells revealed at this step: some of the candidates, at least one where there are any."""
 
     @property
@@ -73,6 +61,38 @@ class RevealRule(ABC):
         return torch.zeros_like(log_doubt, dtype=torch.bool)
 
 
+class Wrapped(RevealRule):
+    """Another rule and something more: whatever is not said otherwise is as that rule has it."""
+
+    rule: RevealRule
+
+    def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
+        """As the rule has it."""
+        return self.rule.due(state)
+
+    def candidates(self, state: SamplerState) -> Cells:
+        """As the rule has it."""
+        return self.rule.candidates(state)
+
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
+        """As the rule has it."""
+        return self.rule.choose(posterior, candidates, state)
+
+    @property
+    def steady(self) -> bool:
+        """As the rule has it."""
+        return self.rule.steady
+
+    @property
+    def repairs(self) -> int:
+        """As the rule has it."""
+        return self.rule.repairs
+
+    def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
+        """As the rule has it."""
+        return self.rule.doubtful(log_doubt)
+
+
 @dataclass(frozen=True)
 class Ancestral(RevealRule):
     r"""Each masked cell is revealed with probability $\rho_j = 1/(T-j)$, independently; the last step takes the rest.
@@ -88,11 +108,11 @@ class Ancestral(RevealRule):
     def __post_init__(self) -> None:
         _checked_steps(self.steps)
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
+    def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         """The first step at which some cell's turn has come; which one that is, only the numbers know."""
-        step, hidden = moment.step, moment.masked.any(-1)
+        step, hidden = state.clock, state.masked.any(-1)
         while True:
-            idle = hidden & ~self.candidates(replace(moment, step=step)).any(-1)
+            idle = hidden & ~self.candidates(replace(state, clock=step)).any(-1)
             if not idle.any():
                 return step
             step = step + idle.to(step.dtype)
@@ -102,13 +122,13 @@ class Ancestral(RevealRule):
         """No: how far it looks ahead depends on the numbers it draws."""
         return False
 
-    def candidates(self, moment: Moment) -> Cells:
+    def candidates(self, state: SamplerState) -> Cells:
         """The cells whose turn it is: known before any expert speaks."""
-        left = (self.steps - moment.step).clamp(min=1)
-        uniforms = moment.draws.cells(Purpose.REVEAL, moment.step, moment.masked.shape[1])
-        return moment.masked & (uniforms * left[:, None] < 1.0)
+        left = (self.steps - state.clock).clamp(min=1)
+        uniforms = state.draws.cells(Purpose.REVEAL, state.clock, state.masked.shape[1])
+        return state.masked & (uniforms * left[:, None] < 1.0)
 
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """All of them."""
         return candidates
 
@@ -128,26 +148,33 @@ class ByConfidence(RevealRule):
     def __post_init__(self) -> None:
         _checked_steps(self.steps)
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
+    def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         r"""The step of the next cell: the first $j$ with $\lfloor N(j+1)/T\rfloor$ above what is done."""
-        start = moment.start.clamp(min=1)
-        done = torch.div(start * moment.step, self.steps, rounding_mode="floor")
+        start = state.start.sum(-1).clamp(min=1)
+        done = torch.div(start * state.clock, self.steps, rounding_mode="floor")
         return torch.div(self.steps * (done + 1) + start - 1, start, rounding_mode="floor") - 1
 
-    def quota(self, moment: Moment) -> Int[Tensor, " batch"]:
+    def quota(self, state: SamplerState) -> Int[Tensor, " batch"]:
         """How many cells this step reveals."""
-        step = moment.step
-        due = torch.div(moment.start * (step + 1), self.steps, rounding_mode="floor")
-        done = torch.div(moment.start * step, self.steps, rounding_mode="floor")
+        start, step = state.start.sum(-1), state.clock
+        due = torch.div(start * (step + 1), self.steps, rounding_mode="floor")
+        done = torch.div(start * step, self.steps, rounding_mode="floor")
         return (due - done).clamp(min=0)
 
-    def candidates(self, moment: Moment) -> Cells:
+    def candidates(self, state: SamplerState) -> Cells:
         """Every masked cell, unless the step's quota is zero."""
-        return moment.masked & (self.quota(moment) > 0)[:, None]
+        return state.masked & (self.quota(state) > 0)[:, None]
 
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The quota's worth of the least doubtful."""
-        return surest(belief.log_doubt, candidates, self.quota(moment))
+        return surest(posterior.log_doubt, candidates, self.quota(state))
+
+
+def at_next_reveal(state: SamplerState, rule: RevealRule) -> SamplerState:
+    """Every item's clock at its next step with something to reveal: idle steps cost nothing."""
+    due = torch.where(state.masked.any(-1), rule.due(state), NEVER).view(-1, state.particles).amin(-1)
+    clock = due.repeat_interleave(state.particles)
+    return replace(state, clock=torch.where(clock < NEVER, clock, state.clock))
 
 
 def surest(log_doubt: Float[Tensor, "batch cell"], among: Cells, count: Int[Tensor, " batch"]) -> Cells:

@@ -4,10 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from factordiff.composition.composition import Composition
+from factordiff.composition.vote import majority_vote
+from factordiff.sampling.particles import draw_one, highest_target
+from factordiff.sampling.request import Selection
+from factordiff.sampling.step import StepInfo
 from factordiff.sampling.trace import Trace
+from factordiff.state import SamplerState
+from factordiff.streams import Purpose
+
+
+class Passes:
+    """How many passes each item took: a pass is one expert evaluated on one row."""
+
+    def __init__(self, items: int, device: torch.device) -> None:
+        self.nominal = torch.zeros(items, dtype=torch.int64, device=device)
+        self.executed = torch.zeros_like(self.nominal)
+
+    def count(self, info: StepInfo) -> None:
+        """Nominal: every expert and particle of an item that was not idle. Executed: those that were run."""
+        asked, state = info.proposal, info.proposal.state
+        busy = asked.candidates.view(-1, state.particles * state.x_t.shape[1]).any(-1).to(torch.int64)
+        self.add(state.item, len(asked.log_probs) * busy.repeat_interleave(state.particles), asked.passes)
+
+    def add(
+        self, item: Int[Tensor, " batch"], nominal: Int[Tensor, " batch"] | int, executed: Tensor | int
+    ) -> None:
+        """So many passes for the rows of these items."""
+        self.nominal.index_add_(0, item, torch.zeros_like(item) + nominal)
+        self.executed.index_add_(0, item, torch.zeros_like(item) + executed)
 
 
 @dataclass(frozen=True)
@@ -22,7 +51,35 @@ class Samples:
     executed_passes: Int[Tensor, " item"]  # rows that experts were really asked about
     trace: Trace | None = None
     padded_passes: int = 0  # rows that only filled a batch up to a fixed size
-    fused: str = ""  # with `fuse`: how the steps of a full bucket were run, and why not faster
+    how: str = ""  # of an engine: in which form steps were run, and why not in a faster one
+
+    @classmethod
+    def of(
+        cls,
+        state: SamplerState,
+        composition: Composition,
+        selection: Selection,
+        passes: Passes,
+        trace: Trace | None = None,
+        padded_passes: int = 0,
+        how: str = "",
+    ) -> Samples:
+        """The answers of finished items, in the request's order."""
+        count = state.particles
+        particles, log_w = state.x_t.view(-1, count, state.x_t.shape[1]), state.log_w.view(-1, count)
+        log_density = state.log_density_of_rows.view(len(state.log_density), -1, count)
+        item = torch.arange(len(particles), device=log_w.device)
+        chosen, beta = torch.zeros_like(item), composition.target(len(log_density))
+        if selection == "draw" and count > 1:
+            chosen = draw_one(log_w, state.draws[::count].rows(Purpose.SELECT, chosen))
+        elif selection == "highest-target" and beta is not None:
+            chosen = highest_target(log_density, beta.to(log_density.device))
+        x_0 = particles[item, chosen]
+        if selection == "vote":
+            x_0 = majority_vote(particles.transpose(0, 1), state.mask)
+        return cls(
+            x_0, particles, log_w, log_density, passes.nominal, passes.executed, trace, padded_passes, how
+        )
 
     @property
     def executed_over_needed(self) -> float:

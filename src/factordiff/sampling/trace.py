@@ -8,27 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import DataError
-from factordiff.types import Cells, RoutingMap
+from factordiff.sampling.step import StepInfo
 
 VERSION = 1
 
 Grid = list[list[list[int]]]  # item, particle, cell
-
-
-@dataclass(frozen=True)
-class Event:
-    """What one step did, as tensors over the rows that took part."""
-
-    rows: Int[Tensor, " batch"]  # which of the item x particle rows were asked about
-    cells: Cells  # revealed
-    routing: RoutingMap | None
-    log_doubt: Float[Tensor, "batch cell"]
-    ess: Float[Tensor, " item"] | None = None
-    ancestors: Int[Tensor, "item particle"] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,37 +51,29 @@ class Trace:
             f"Trace({len(self.start)} items of {cells} cells, {particles} particles, {len(self.steps)} steps)"
         )
 
-    def record(
-        self,
-        event: Event,
-        step: Int[Tensor, " item"],
-        asked: Bool[Tensor, "item particle"],
-        after: Int[Tensor, "item particle cell"],
-        log_w: Float[Tensor, "item particle"],
-    ) -> None:
+    def record(self, info: StepInfo) -> None:
         """Append one step."""
-        revealed = torch.zeros_like(after, dtype=torch.bool).flatten(0, 1)
-        revealed[event.rows] = event.cells
-        revealed = revealed.view_as(after)
-        # An expert was asked about the cells that were masked before this step, in the rows that took part.
-        spoken_for = ((after == self.values) | revealed) & asked.unsqueeze(-1)
+        asked, revealed = info.proposal, info.revealed
+        items, count = len(revealed) // revealed.particles, revealed.particles
+        # An expert was asked about the cells that were masked before this step, in the rows that had candidates.
+        spoken_for = asked.state.masked & asked.candidates.any(-1, keepdim=True)
 
-        def spread(part: Tensor, fill: float | int) -> Tensor:
-            everywhere = torch.full_like(after, fill, dtype=part.dtype).flatten(0, 1)
-            everywhere[event.rows] = part
-            return torch.where(spoken_for, everywhere.view_as(after), fill)
+        def listed(part: Tensor) -> Any:
+            return part.view(items, count, *part.shape[1:]).tolist()
 
-        margin = spread(-torch.expm1(event.log_doubt), math.nan)
+        margin = torch.where(spoken_for, -torch.expm1(asked.log_doubt), math.nan)
+        routing = asked.composed.routing
+        cells = [row.nonzero().flatten().tolist() for row in asked.cells]
         self.steps.append(
             Step(
-                step.tolist(),
-                after.tolist(),
-                [[row.nonzero().flatten().tolist() for row in item] for item in revealed],
-                None if event.routing is None else spread(event.routing, -1).tolist(),
-                _finite(margin.tolist()),
-                _finite(log_w.tolist()),
-                None if event.ess is None else event.ess.tolist(),
-                None if event.ancestors is None else event.ancestors.tolist(),
+                asked.state.clock[::count].tolist(),
+                listed(revealed.x_t),
+                [cells[first : first + count] for first in range(0, len(cells), count)],
+                None if routing is None else listed(torch.where(spoken_for, routing, -1)),
+                _finite(listed(margin)),
+                _finite(listed(revealed.log_w)),
+                None if info.ess is None else info.ess.tolist(),
+                None if info.ancestors is None else info.ancestors.tolist(),
             )
         )
 

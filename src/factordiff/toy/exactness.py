@@ -16,8 +16,8 @@ from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import HardViews, Views
 from factordiff.errors import InvalidInput
-from factordiff.sampling.law import exact_law, total_variation
 from factordiff.sampling.reveal import ByConfidence
+from factordiff.toy.law import exact_law, total_variation
 from factordiff.toy.laws import CellByCell, Led, drawn_particle_law, law_of_vote
 from factordiff.toy.world import CELLS, Joint, normalised, random_joint, two_halves, two_opinions, two_views
 

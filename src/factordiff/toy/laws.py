@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.correctors import Corrected
 from factordiff.composition.vote import majority_vote
@@ -17,6 +17,7 @@ from factordiff.experts.expert import Expert
 from factordiff.sampling.particles import normalised
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
+from factordiff.state import SamplerState
 from factordiff.toy.world import CELLS, VALUES, Joint
 from factordiff.types import ExpertLogProbs
 
@@ -27,7 +28,7 @@ class Led(Composition):
     def __init__(self, leader: Composition, expert: int) -> None:
         self.leader, self.expert = leader, expert
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The expert's distributions, ordered by the leader's doubts."""
         return Composed(log_probs[self.expert], log_doubt=log_doubt(self.leader(log_probs, state).log_probs))
 
@@ -38,7 +39,7 @@ class CellByCell(Composition):
     def __init__(self, composition: Composition) -> None:
         self.composition = composition
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The same distributions, each cell drawn on its own."""
         return Composed(self.composition(log_probs, state).log_probs)
 

@@ -13,11 +13,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, State
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing, SoftRouting, factor_log_doubts, tempered_log_doubts
 from factordiff.experts.expert import Expert
-from factordiff.sampling.reveal import Belief, Moment, RevealRule
+from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped
+from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -60,7 +61,7 @@ class Observer:
         self.followed = bool(candidates[0].any())
 
     def spoke(
-        self, log_probs: ExpertLogProbs, state: State, composed: Composed, composition: Composition
+        self, log_probs: ExpertLogProbs, state: SamplerState, composed: Composed, composition: Composition
     ) -> None:
         """After a pass: what every expert said about the followed row, and who speaks for each cell."""
         if not self.followed:
@@ -142,7 +143,7 @@ class WatchedComposition(Composition):
     def __init__(self, composition: Composition, observer: Observer) -> None:
         self.composition, self.observer = composition, observer
 
-    def __call__(self, log_probs: ExpertLogProbs, state: State) -> Composed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The composition's own result."""
         composed = self.composition(log_probs, state)
         self.observer.spoke(log_probs, state, composed, self.composition)
@@ -153,31 +154,27 @@ class WatchedComposition(Composition):
         return self.composition.target(experts)
 
 
-class WatchedRule(RevealRule):
+class WatchedRule(Wrapped):
     """A reveal rule that tells an observer which rows are asked and which cells are chosen."""
 
     def __init__(self, rule: RevealRule, observer: Observer) -> None:
         self.rule, self.observer = rule, observer
 
-    def candidates(self, moment: Moment) -> Cells:
+    def candidates(self, state: SamplerState) -> Cells:
         """The rule's own candidates."""
-        candidates = self.rule.candidates(moment)
+        candidates = self.rule.candidates(state)
         self.observer.asked(candidates)
         return candidates
 
-    def due(self, moment: Moment) -> Int[Tensor, " batch"]:
-        """The rule's own next step."""
-        return self.rule.due(moment)
-
-    def choose(self, belief: Belief, candidates: Cells, moment: Moment) -> Cells:
+    def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The rule's own choice."""
-        cells = self.rule.choose(belief, candidates, moment)
+        cells = self.rule.choose(posterior, candidates, state)
         self.observer.revealed(cells)
         return cells
 
 
 def _compared(
-    log_probs: ExpertLogProbs, state: State, composition: Composition, cells: Tensor
+    log_probs: ExpertLogProbs, state: SamplerState, composition: Composition, cells: Tensor
 ) -> list[list[float]] | None:
     """What routing compares at each masked cell: every expert's log-doubt, tempered and over the cell's factor."""
     if not isinstance(composition, Routing | SoftRouting):

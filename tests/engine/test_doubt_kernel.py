@@ -10,12 +10,12 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from factordiff.composition import doubt_kernel
-from factordiff.composition.confidence import in_one_kernel, log_doubt
+from factordiff.composition.confidence import computed_by, log_doubt
+from factordiff.engine import doubt_kernel
 
 CHECK = """
 import torch
-from factordiff.composition import doubt_kernel
+from factordiff.engine import doubt_kernel
 from factordiff.composition.confidence import log_doubt
 from factordiff.streams import uniform
 
@@ -28,7 +28,7 @@ for dtype in (torch.float32, torch.float64):
         given[0, 0, 0, 1] = 0.0  # a point mass
         given[0, 0, 1, :2] = torch.tensor(0.5, dtype=dtype).log()  # a tie
         given[0, 0, 3] = torch.nan  # and the third has no value at all
-        found, expected = doubt_kernel.log_doubt(given), log_doubt(given)
+        found, expected = doubt_kernel.in_kernel(given), log_doubt(given)
         assert found.dtype == torch.float64
         assert found[0, 0, 0] == -torch.inf
         assert found[0, 0, 1] == 0.0
@@ -37,9 +37,9 @@ for dtype in (torch.float32, torch.float64):
         assert torch.equal(found.isinf(), expected.isinf())
         apart = (found - expected).where(found.isfinite(), 0.0).abs()
         assert apart.max() < 2e-14, (dtype, values, apart.max())
-        turned = doubt_kernel.log_doubt(given.flip(-1))  # the same bits in any order
+        turned = doubt_kernel.in_kernel(given.flip(-1))  # the same bits in any order
         assert torch.equal(turned.nan_to_num(1.0), found.nan_to_num(1.0))
-        assert doubt_kernel.log_doubt(given[:0]).shape == (0, 7, 13)
+        assert doubt_kernel.in_kernel(given[:0]).shape == (0, 7, 13)
 print("agreed")
 """
 
@@ -56,5 +56,8 @@ def test_the_kernel_agrees_with_the_formula() -> None:
 def test_without_a_gpu_the_formula_is_used() -> None:
     given = torch.log_softmax(torch.arange(24.0).view(2, 3, 4).sin(), -1)
     assert not doubt_kernel.possible(given)
-    with in_one_kernel():
-        assert torch.equal(log_doubt(given), log_doubt(given.clone()))
+    expected = log_doubt(given)
+    with computed_by(doubt_kernel.log_doubt):
+        assert torch.equal(log_doubt(given), expected)
+    with computed_by(lambda log_p: log_p.sum(-1)):  # whatever is put in its place is asked
+        assert torch.equal(log_doubt(given), given.sum(-1))

@@ -12,7 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.expert import tensors_of
 
 
-class Verified:
+class CheckedFastPath:
     """A function in its plain form and in faster ones, the fastest first; `ways` names each.
 
     At every new shape of its arguments the faster form is run beside the plain one and compared. Compilers have given
@@ -34,7 +34,7 @@ class Verified:
         return next(iter(self._ways), "plain")
 
     def __repr__(self) -> str:
-        return f"Verified({self.name}, {self.way}, {len(self._seen)} shapes compared)"
+        return f"CheckedFastPath({self.name}, {self.way}, {len(self._seen)} shapes compared)"
 
     def __call__(self, weights: Any, *given: Any) -> Any:
         """What the part says, from its weights and arguments."""

@@ -38,8 +38,15 @@ def _log_doubt(log_probs, out, cells, values: tl.constexpr, VALUES: tl.constexpr
     tl.store(out + row, tl.where(broken, float("nan"), doubt), mask=row < cells)
 
 
-def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Float[Tensor, "*expert batch cell"]:
-    r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64."""
+def log_doubt(
+    log_probs: Float[Tensor, "*expert batch cell value"],
+) -> Float[Tensor, "*expert batch cell"] | None:
+    r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64, where the kernel can be used."""
+    return in_kernel(log_probs) if possible(log_probs) else None
+
+
+def in_kernel(log_probs: Float[Tensor, "*expert batch cell value"]) -> Float[Tensor, "*expert batch cell"]:
+    """The same, always by the kernel."""
     log_probs = log_probs.contiguous()
     values = log_probs.shape[-1]
     out = torch.empty(log_probs.shape[:-1], dtype=torch.float64, device=log_probs.device)

@@ -15,8 +15,8 @@ from factordiff.composition.routing import Routing
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
-from factordiff.sampling.law import exact_law, total_variation
 from factordiff.sampling.reveal import Ancestral, ByConfidence
+from factordiff.toy.law import exact_law, total_variation
 from tests import enumeration, oracle
 from tests.toy import CELLS, EXPERTS, P_1, P_2, P_3, WORLD, close
 

@@ -7,13 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed
-from factordiff.sampling.draws import Draws, categorical
-from factordiff.streams import Purpose
+from factordiff.state import SamplerState
+from factordiff.streams import Purpose, categorical
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
 
 
 def draw_tokens(
-    log_probs: ExpertLogProbs, composed: Composed, temperature: float, draws: Draws, step: Tensor
+    log_probs: ExpertLogProbs, composed: Composed, temperature: float, state: SamplerState
 ) -> Tokens:
     """A value for every cell: the likeliest at temperature 0, else one drawn.
 
@@ -22,10 +22,10 @@ def draw_tokens(
     """
     if temperature == 0:
         return composed.log_probs.argmax(-1)
-    uniforms = draws.cells(Purpose.TOKEN, step, composed.log_probs.shape[1])
+    uniforms = state.draws.cells(Purpose.TOKEN, state.clock, composed.log_probs.shape[1])
     if composed.log_kappa is None:
         return categorical(tempered(composed.log_probs, temperature), uniforms)
-    speaker = categorical(composed.log_kappa.T, draws.rows(Purpose.EXPERT, step))
+    speaker = categorical(composed.log_kappa.T, state.draws.rows(Purpose.EXPERT, state.clock))
     spoken = log_probs[speaker, torch.arange(len(speaker), device=speaker.device)]
     return categorical(tempered(spoken, temperature), uniforms)
 

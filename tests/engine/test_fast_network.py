@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from factordiff.composition.routing import Routing
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
+from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert, rebuilt, tensors_of
 from factordiff.experts.store import build
 from factordiff.sampling.adaptive import ByMargin
-from factordiff.sampling.engine import Engine
 from factordiff.sampling.sampler import sample
-from factordiff.sampling.savings import Bucket
 from factordiff.streams import Purpose, integers
 
 TINY = {"layout": [3, 3], "width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default"}
@@ -40,26 +41,26 @@ def condition(items: int) -> Condition:
 def test_an_engine_is_its_network() -> None:
     told, x_t = condition(5), torch.full((5, 9), 10)
     for network in networks():
-        engine = Engine(network)
+        engine = FastNetwork(network)
         assert isinstance(engine, Expert)
         assert engine.how == "eager"  # no GPU is asked for here
         encoded = engine.encode(told)
         assert torch.equal(engine.log_probs(x_t, encoded), network.log_probs(x_t, network.encode(told)))
 
 
-def test_buckets_change_the_answers_of_networks_at_most_by_rounding() -> None:
+def test_batches_change_the_answers_of_networks_at_most_by_rounding() -> None:
     """Matrix products may round differently in another batch shape; 40 grids of 9 cells do not notice."""
-    engines = [Engine(network) for network in networks()]
+    engines = [FastNetwork(network) for network in networks()]
     x_t = torch.full((40, 9), 10)
     plain = sample(engines, Routing(), x_t, condition(40), reveal=ByMargin(0.15))
-    bucketed = sample(engines, Routing(), x_t, condition(40), reveal=ByMargin(0.15), bucket=16)
-    same = (plain.x_0 == bucketed.x_0).all(-1)
+    batched = Engine(16).sample(engines, Routing(), x_t, condition(40), reveal=ByMargin(0.15))
+    same = (plain.x_0 == batched.x_0).all(-1)
     assert int(same.sum()) >= 39
-    assert plain.executed_passes[same].tolist() == bucketed.executed_passes[same].tolist()
-    assert bucketed.executed_over_needed >= 1.0
+    assert plain.executed_passes[same].tolist() == batched.executed_passes[same].tolist()
+    assert batched.executed_over_needed >= 1.0
 
 
-def engine_with(network: Any, part: str, spoil: Callable[..., Any]) -> Engine:
+def engine_with(network: Any, part: str, spoil: Callable[..., Any]) -> FastNetwork:
     """An engine whose compiler spoils one part."""
 
     class Spoiled(type(network)):  # type: ignore[misc]
@@ -67,7 +68,7 @@ def engine_with(network: Any, part: str, spoil: Callable[..., Any]) -> Engine:
             self.parts = self.parts._replace(**{part: spoil(getattr(self.parts, part))})
 
     network.__class__ = Spoiled
-    return Engine(network, compile=True)
+    return FastNetwork(network, compile=True)
 
 
 @pytest.mark.parametrize("part", ["read", "embed", "apply_once", "readout"])
@@ -123,7 +124,7 @@ def test_bad_arguments_are_not_taken_for_a_broken_compiler() -> None:
 
 def test_graphs_need_a_gpu() -> None:
     with pytest.raises(Unavailable, match="graphs: expected a network on a CUDA device"):
-        Engine(networks()[0], graphs=True)
+        FastNetwork(networks()[0], graphs=True)
 
 
 def test_tensors_are_taken_out_and_put_back() -> None:
@@ -142,12 +143,12 @@ def test_tensors_are_taken_out_and_put_back() -> None:
 def test_graphs_replay_the_same_numbers(compiled: bool, kind: int) -> None:
     network = networks()[kind].to("cuda").freeze()
     told, x_t = condition(8).to("cuda"), torch.full((8, 9), 10, device="cuda")
-    engine = Engine(network, compile=compiled)
+    engine = FastNetwork(network, compile=compiled)
     assert engine.how == ("compiled + graphs" if compiled else "graphs")  # nothing was given up
     for rows in (8, 4, 8):
         part = told[slice(rows)]
         expected = network.log_probs(x_t[:rows], network.encode(part))
         assert torch.allclose(engine.log_probs(x_t[:rows], engine.encode(part)), expected, atol=1e-4)
-    drawn = sample([engine], Routing(), x_t, told, bucket=Bucket(8, (4, 8)))
+    drawn = Engine(BatchSizes(8, (4, 8))).sample([engine], Routing(), x_t, told)
     assert engine.failure is None
     assert int(drawn.x_0.max()) < 10

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from factordiff.engine.checked import CheckedFastPath, disagreement
+from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.refinement import Network, Parts
-from factordiff.sampling.recorded import Recorded
-from factordiff.sampling.verified import Verified, disagreement
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -20,12 +20,12 @@ VERSIONS = 128
 NEVER_COMPILED = ("encode_with",)
 
 
-class Engine:
+class FastNetwork:
     """An expert around a frozen network: the same function, run in another way.
 
     `compile` lets torch compile the network's parts: for the first batch size it sees, and once more for all others.
     `graphs` records each size's pass as a CUDA graph and replays it, so that no kernel waits for Python: give the loop
-    a `Bucket` of few sizes. By default both are done on a CUDA device, with attention in our own kernel for numbers
+    a `BatchSizes` of few sizes. By default both are done on a CUDA device, with attention in our own kernel for numbers
     of 16 bits (its products need tensor cores), and neither elsewhere. At every new size the faster passes are
     compared with the plain ones; one that fails or differs by more than rounding is given up for a slower one, and
     `failure` says why.
@@ -38,8 +38,8 @@ class Engine:
             raise Unavailable(
                 "graphs: expected a network on a CUDA device; move it there or leave graphs out"
             )
-        self._verified: list[Verified] = []
-        self._graphs: dict[tuple[int, ...], Recorded] | None = (
+        self._verified: list[CheckedFastPath] = []
+        self._graphs: dict[tuple[int, ...], CudaGraph] | None = (
             {} if graphs or (graphs is None and cuda) else None
         )
         self._graph_failure: str | None = None
@@ -59,7 +59,7 @@ class Engine:
         ):
             faster = {"compiled": compiled, **({"kernel": with_kernel} if kernel else {})}
             ways = {} if name in NEVER_COMPILED else faster
-            self._verified.append(Verified(name, slow, ways, self.network.dtype))
+            self._verified.append(CheckedFastPath(name, slow, ways, self.network.dtype))
         self.network.parts = Parts(*self._verified)
 
     @property
@@ -80,7 +80,7 @@ class Engine:
         return " + ".join(ways + (["graphs"] if self._graphs is not None else [])) or "eager"
 
     def __repr__(self) -> str:
-        return f"Engine({type(self.network).__name__}, {self.how})"
+        return f"FastNetwork({type(self.network).__name__}, {self.how})"
 
     def encode(self, condition: Any) -> Any:
         """The network's own encoding."""
@@ -94,7 +94,7 @@ class Engine:
             return self._graphs[x_t.shape](x_t, encoded)
         expected = self.network.log_probs(x_t, encoded)
         try:
-            graph = Recorded(self.network.log_probs, x_t, encoded)
+            graph = CudaGraph(self.network.log_probs, x_t, encoded)
             found = graph(x_t, encoded)
         except Exception as error:
             if isinstance(error, InvalidInput | torch.OutOfMemoryError):

@@ -13,7 +13,7 @@ from factordiff.experts.expert import rebuilt, tensors_of
 WARM_UP = 3  # calls before the recording: they compile, and choose kernels
 
 
-class Recorded:
+class CudaGraph:
     """A function at one set of shapes, with its own inputs and outputs.
 
     It must do the same operations whatever its numbers are: what depends on them in Python is frozen.

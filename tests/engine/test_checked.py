@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from factordiff.engine.checked import CheckedFastPath, disagreement
 from factordiff.errors import InvalidInput
-from factordiff.sampling.verified import Verified, disagreement
 
 GIVEN = torch.linspace(-1, 1, 12).view(4, 3)
 
@@ -28,7 +28,7 @@ class Counted:
 
 def test_both_forms_run_once_for_each_shape_and_then_only_the_faster() -> None:
     plain, fast = Counted(), Counted()
-    part = Verified("double", plain, {"fast": fast}, torch.float32)
+    part = CheckedFastPath("double", plain, {"fast": fast}, torch.float32)
     two = torch.tensor(2.0)
     for rows in (4, 4, 2, 4, 2):
         said, nothing = part(two, GIVEN[:rows])
@@ -36,7 +36,7 @@ def test_both_forms_run_once_for_each_shape_and_then_only_the_faster() -> None:
         assert nothing is None
     assert (plain.calls, fast.calls) == (2, 5)
     assert part.failure is None
-    assert repr(part) == "Verified(double, fast, 2 shapes compared)"
+    assert repr(part) == "CheckedFastPath(double, fast, 2 shapes compared)"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_both_forms_run_once_for_each_shape_and_then_only_the_faster() -> None:
 )
 def test_garbage_is_never_passed_on(bend: Any, words: str) -> None:
     plain, fast = Counted(), Counted(bend)
-    part = Verified("double", plain, {"fast": fast}, torch.float32)
+    part = CheckedFastPath("double", plain, {"fast": fast}, torch.float32)
     for _ in range(3):
         assert torch.equal(part(torch.tensor(2.0), GIVEN)[0], 2 * GIVEN)
     assert (plain.calls, fast.calls) == (3, 1)
@@ -62,7 +62,7 @@ def test_garbage_is_never_passed_on(bend: Any, words: str) -> None:
 
 def test_garbage_at_one_shape_is_found_when_that_shape_comes() -> None:
     fast = Counted(lambda x: x if len(x) > 2 else x * float("nan"))
-    part = Verified("double", Counted(), {"fast": fast}, torch.float32)
+    part = CheckedFastPath("double", Counted(), {"fast": fast}, torch.float32)
     assert bool(part(torch.tensor(2.0), GIVEN)[0].isfinite().all())
     assert part.failure is None
     assert bool(part(torch.tensor(2.0), GIVEN[:2])[0].isfinite().all())
@@ -75,7 +75,7 @@ def test_the_next_way_is_tried_before_the_plain_one() -> None:
 
     plain, spoiled, good = Counted(), Counted(refuse), Counted()
     ways = {"best": Counted(lambda x: x + 1), "better": spoiled, "good": good}
-    part = Verified("double", plain, ways, torch.float32)
+    part = CheckedFastPath("double", plain, ways, torch.float32)
     assert part.way == "best"
     for _ in range(3):
         assert torch.equal(part(torch.tensor(2.0), GIVEN)[0], 2 * GIVEN)
@@ -89,7 +89,7 @@ def test_the_next_way_is_tried_before_the_plain_one() -> None:
 def test_a_way_given_up_late_leaves_no_shape_unchecked() -> None:
     first = Counted(lambda x: x if len(x) > 2 else x * float("nan"))
     second = Counted(lambda x: x if len(x) < 4 else x * float("nan"))
-    part = Verified("double", Counted(), {"first": first, "second": second}, torch.float32)
+    part = CheckedFastPath("double", Counted(), {"first": first, "second": second}, torch.float32)
     for rows in (4, 2, 4, 3):
         assert torch.equal(part(torch.tensor(2.0), GIVEN[:rows])[0], 2 * GIVEN[:rows])
     assert part.way == "plain"
@@ -124,4 +124,6 @@ def test_what_is_wrong_with_the_arguments_is_raised() -> None:
         raise InvalidInput("x: expected something else")
 
     with pytest.raises(InvalidInput, match="x: expected something else"):
-        Verified("double", Counted(), {"fast": Counted(refuse)}, torch.float32)(torch.tensor(2.0), GIVEN)
+        CheckedFastPath("double", Counted(), {"fast": Counted(refuse)}, torch.float32)(
+            torch.tensor(2.0), GIVEN
+        )

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factordiff.composition.composition import Composed
+from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_of_cells, tempered
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.superdiff import SuperDiff
-from factordiff.sampling.draws import Draws
-from factordiff.sampling.emission import draw_tokens, log_drawn, log_prob_of_cells, tempered
+from factordiff.state import SamplerState
 from tests import enumeration
 from tests.toy import Drawn, close, drawn, log_probs, seeds, state
 
@@ -79,8 +79,8 @@ def test_any_temperature_gives_a_distribution(tau: float) -> None:
 
 def test_temperature_zero_takes_the_likeliest_and_the_lowest_of_equals() -> None:
     log_p = torch.log_softmax(torch.tensor([[[[0.0, 1.0, 1.0], [2.0, 0.0, 2.0]]]]), dim=-1)
-    draws = Draws(0, torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
-    tokens = draw_tokens(log_p, Composed(log_p[0]), 0.0, draws, torch.zeros(1, dtype=torch.int64))
+    begun = SamplerState.begin(torch.full((1, 2), 3), 3, 1)
+    tokens = draw_tokens(log_p, Composed(log_p[0]), 0.0, begun)
     assert tokens.tolist() == [[1, 0]]
 
 
@@ -90,10 +90,7 @@ def test_one_expert_speaks_for_every_cell_of_a_step() -> None:
     log_p[0, :, :, 0] = 0.0  # the first expert always says 0, the second always 1
     log_p[1, :, :, 1] = 0.0
     start = state(torch.full((rows, 3), 2), 2, torch.zeros(2, rows, dtype=torch.float64))
-    draws = Draws(0, torch.arange(rows), torch.zeros(rows, dtype=torch.int64))
-    tokens = draw_tokens(
-        log_p, SuperDiff([0.3, 0.7])(log_p, start), 1.0, draws, torch.zeros(rows, dtype=torch.int64)
-    )
+    tokens = draw_tokens(log_p, SuperDiff([0.3, 0.7])(log_p, start), 1.0, start)
     assert (tokens == tokens[:, :1]).all()
     share = float(tokens[:, 0].double().mean())
     assert abs(share - 0.7) < 5 * math.sqrt(0.21 / rows)

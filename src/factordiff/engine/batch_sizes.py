@@ -1,0 +1,52 @@
+"""How many rows are in flight, and the few sizes that batches are filled up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factordiff.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class BatchSizes:
+    """At most `rows` rows in flight; a batch is filled up to the next of `sizes`.
+
+    Compiled code and recorded graphs then see few shapes. Without sizes nothing is filled up: right where shapes cost
+    nothing.
+    """
+
+    rows: int
+    sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+            raise InvalidInput(f"batch: expected a whole number of at least 1, got {self.rows!r}")
+        if self.sizes and (min(self.sizes) < 1 or max(self.sizes) < self.rows):
+            raise InvalidInput(
+                f"batch: expected sizes of at least 1 that reach up to {self.rows} rows, got {list(self.sizes)}"
+            )
+
+    @classmethod
+    def fixed(cls, rows: int, smallest: int = 8) -> BatchSizes:
+        """Sizes of rows, 3/4, 1/2, 3/8, 1/4 ... of them: at most a third of a batch is padding.
+
+        >>> BatchSizes.fixed(64, smallest=16).sizes
+        (16, 24, 32, 48, 64)
+        """
+        sizes, size = {rows}, rows
+        while size > smallest:
+            sizes |= {-(-3 * size // 4), -(-size // 2)}
+            size = -(-size // 2)
+        return cls(rows, tuple(sorted(sizes)))
+
+    def filled(self, rows: int) -> int:
+        """How many rows a batch of this many is filled up to."""
+        return min((size for size in self.sizes if size >= rows), default=rows)
+
+    def slots(self, particles: int) -> int:
+        """How many items may be in flight."""
+        if particles > self.rows:
+            raise InvalidInput(
+                f"batch: expected room for the {particles} particles of an item, got {self.rows} rows"
+            )
+        return self.rows // particles

@@ -1,0 +1,123 @@
+"""A step with every slot taken: after the experts' passes one piece of work, which a GPU can replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.composition.composition import Composition
+from factordiff.composition.confidence import computed_by
+from factordiff.engine import doubt_kernel
+from factordiff.engine.checked import disagreement
+from factordiff.engine.cuda_graph import CudaGraph
+from factordiff.engine.queue import Queue
+from factordiff.errors import InvalidInput
+from factordiff.experts.forward import side_by_side, sum_error
+from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.step import step
+from factordiff.state import SamplerState
+from factordiff.streams import Draws
+from factordiff.types import Cells, ExpertLogProbs, Tokens
+
+
+class Stepped(NamedTuple):
+    """What a step changes."""
+
+    x_t: Tokens
+    log_density: Float[Tensor, "expert batch cell"]
+    clock: Int[Tensor, " batch"]
+    error: Float[Tensor, " expert"]  # of the experts' distributions
+
+
+class CudaGraphStep:
+    """The steps of a run in which all slots are taken, as most are while items wait.
+
+    Every item then has one row with something to reveal, so nothing need be looked up between the passes and the end
+    of the step, and no shape changes. On a GPU the step is recorded at its first call and held against the plain one;
+    what fails or differs is given up for a slower form, and `failure` says why.
+    """
+
+    def __init__(self, queue: Queue, composition: Composition, rule: RevealRule, temperature: float) -> None:
+        self._queue, self._batch = queue, queue.batch
+        self._composition, self._rule, self._temperature = composition, rule, temperature
+        self._advance: Callable[..., Stepped] | None = None
+        self.how = "plain"  # the form in use
+        self.failure: str | None = None
+        # Particles that wait for each other, targets and repairs need more than this; so does looking ahead.
+        untargeted = composition.target(len(self._batch.experts)) is None
+        alone = self._batch.particles == 1 and rule.repairs == 0 and rule.steady
+        self._able = untargeted and alone and queue.leaving
+
+    def takes(self, state: SamplerState) -> bool:
+        """Whether this step can be one of these."""
+        return self._able and len(state) == self._queue.slots and self._batch.believed
+
+    def step(self, state: SamplerState) -> SamplerState:
+        """Ask everybody about everything, and go on: `sampling.step.step`, in one piece."""
+        given = self.given(state)
+        if self._advance is None:
+            self._advance = self._fastest(given) if state.x_t.is_cuda else self._plain
+        stepped = self._advance(*given)
+        self._batch.errors.note(stepped.error)
+        return replace(state, x_t=stepped.x_t, log_density=stepped.log_density, clock=stepped.clock)
+
+    def given(self, state: SamplerState) -> tuple[Tensor, ...]:
+        """What a step begins with: where everybody is, and what the experts say there."""
+        parts = (state.x_t, state.log_density, state.clock, state.item, state.start, state.draws.item)
+        return (*parts, *self._batch.ask_all(state.x_t))
+
+    def _plain(
+        self,
+        x_t: Tokens,
+        log_density: Float[Tensor, "expert batch cell"],
+        clock: Int[Tensor, " batch"],
+        item: Int[Tensor, " batch"],
+        start: Cells,
+        ids: Int[Tensor, " batch"],
+        *each: Tensor,
+    ) -> Stepped:
+        zeros = torch.zeros_like(log_density[0, :, 0])
+        draws = Draws(self._queue.seed, ids, torch.zeros_like(ids))
+        state = SamplerState(x_t, self._queue.mask, log_density, zeros, clock, item, draws, start)
+        log_probs = side_by_side(each, (*x_t.shape, self._queue.mask))
+
+        def forward(state: SamplerState, candidates: Cells) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
+            return log_probs, torch.full_like(state.item, len(log_probs))
+
+        after, _ = step(state, forward, self._composition, self._rule, temperature=self._temperature)
+        return Stepped(after.x_t, after.log_density, after.clock, sum_error(log_probs, state.masked))
+
+    def _fastest(self, given: tuple[Tensor, ...]) -> Callable[..., Stepped]:
+        """The step recorded with a kernel of our own, or recorded, or as it is: the first that works and agrees."""
+        expected = self._plain(*given)
+        failures = []
+        for how, doubts in (("kernel", computed_by(doubt_kernel.log_doubt)), ("recorded", nullcontext())):
+            try:
+                with doubts:
+                    recorded = CudaGraph(self._plain, *given)
+                found = recorded(*given)
+            except Exception as error:
+                if isinstance(error, InvalidInput | torch.OutOfMemoryError):
+                    raise
+                failures.append(f"step, {how}: {type(error).__name__}: {error}")
+                continue
+            wrong = _disagreement(f"step, {how}", found, expected)
+            if wrong is None:
+                self.failure, self.how = "; ".join(failures) or None, how
+                return recorded
+            failures.append(wrong)
+        self.failure = "; ".join(failures)
+        return self._plain
+
+
+def _disagreement(name: str, found: Stepped, expected: Stepped) -> str | None:
+    """In words; of the errors, which are mere rounding themselves, only the size is compared."""
+    return disagreement(name, found[:-1], expected[:-1], expected.log_density.dtype) or disagreement(
+        name, found.error.exp(), expected.error.exp(), expected.error.dtype
+    )

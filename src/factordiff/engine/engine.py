@@ -1,0 +1,98 @@
+"""The one object behind which all speed lies: the sampling loop with fewer, larger and faster passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.composition.composition import Composition
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.checked import in_words
+from factordiff.engine.cuda_graph_step import CudaGraphStep
+from factordiff.engine.expert_batch import ExpertBatch
+from factordiff.engine.queue import Queue
+from factordiff.experts.expert import Expert
+from factordiff.sampling.particles import RESAMPLING
+from factordiff.sampling.request import Selection, check_condition, check_request, check_trace
+from factordiff.sampling.reveal import ByConfidence, RevealRule
+from factordiff.sampling.samples import Passes, Samples
+from factordiff.sampling.step import step
+from factordiff.sampling.trace import Trace
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How passes are saved and put together; no setting changes a result.
+
+    `batch` is how many rows (items x particles) are in flight at once: finished items make room for waiting ones, in
+    batches of few fixed sizes (`BatchSizes`; a number stands for its fixed sizes; None: all at once). `share` asks
+    once about what particles of an item have in common. `cuda_graph` records the steps of a full batch on a GPU and
+    replays each as one piece, with a kernel of our own for the doubts, whose last bit may differ: it pays in long
+    runs. What composition and rule decide in Python must then not depend on numbers (`RevealRule.steady`);
+    `Samples.how` says what became of it.
+    """
+
+    batch: BatchSizes | int | None = None
+    share: bool = True
+    cuda_graph: bool = False
+
+    @torch.no_grad()
+    def sample(
+        self,
+        experts: Sequence[Expert],
+        composition: Composition,
+        x_t: Int[Tensor, "item cell"],
+        condition: Any = None,
+        *,
+        reveal: RevealRule | None = None,
+        temperature: float = 0.0,
+        particles: int = 1,
+        selection: Selection = "draw",
+        resampling: float = RESAMPLING,
+        seed: int = 0,
+        items: Int[Tensor, " item"] | None = None,
+        trace: bool = False,
+        on_step: Callable[[int, int], None] | None = None,
+    ) -> Samples:
+        """As `sampling.sampler.sample`, whose arguments these are."""
+        rule, sizes = reveal or ByConfidence(), self.batch
+        sizes = BatchSizes.fixed(sizes) if isinstance(sizes, int) else sizes
+        slots = len(x_t) if sizes is None else min(sizes.slots(particles), len(x_t))
+        check_request(
+            experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items,
+            rows=slots * particles,
+        )  # fmt: skip
+        if sizes is not None:
+            check_condition(condition, len(x_t))
+        if trace:
+            check_trace(len(x_t), slots)
+        mask = experts[0].vocabulary.mask
+        batch = ExpertBatch(experts, condition, sizes, self.share, particles)
+        leaving = sizes is not None and not trace
+        queue = Queue(x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs)
+        graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None
+        passes, total = Passes(len(x_t), x_t.device), particles * int((x_t == mask).sum())
+        state = queue.begin()
+        story = Trace(mask, x_t.tolist()) if trace else None
+        while len(state):
+            if graph is not None and graph.takes(state):
+                state = graph.step(state)
+                passes.add(state.item, len(experts), len(experts))
+            else:
+                state, info = step(
+                    state, batch, composition, rule, temperature=temperature, resampling=resampling
+                )
+                passes.count(info)
+                if story is not None:
+                    story.record(info)
+            if on_step is not None:
+                on_step(total - queue.hidden(state), total)
+            state = queue.exchange(state)
+        batch.errors.check()
+        how = "" if graph is None else in_words(graph.how, graph.failure)
+        return Samples.of(queue.finished(), composition, selection, passes, story, batch.padded_passes, how)

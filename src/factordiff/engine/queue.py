@@ -1,0 +1,90 @@
+"""Continuous batching: finished items leave, waiting ones take their slots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from factordiff.engine.expert_batch import ExpertBatch
+from factordiff.sampling.rows import joined_rows, some_rows
+from factordiff.state import SamplerState
+
+REFILL = 16  # waiting items are admitted when this share of the slots is free: few, large encodings
+
+
+class Queue:
+    """The items of a request, at most `slots` of them in flight; unless `leaving`, they wait for each other."""
+
+    def __init__(
+        self,
+        x_t: Int[Tensor, "item cell"],
+        ids: Int[Tensor, " item"] | None,
+        batch: ExpertBatch,
+        slots: int,
+        leaving: bool,
+        *,
+        mask: int,
+        seed: int,
+        repairs: int,
+    ) -> None:
+        self.x_t, self.ids, self.batch = x_t, ids, batch
+        self.slots, self.leaving, self.mask, self.seed, self.repairs = slots, leaving, mask, seed, repairs
+        self.waiting = 0  # the first item that still waits
+        self._finished: list[SamplerState] = []
+
+    def begin(self) -> SamplerState:
+        """The first items in flight."""
+        return self.exchange(self._admit(self.slots))
+
+    def exchange(self, state: SamplerState) -> SamplerState:
+        """Finished items leave, and waiting ones take their slots; an empty state is the end."""
+        while True:
+            unfinished = self._unfinished(state)
+            staying = unfinished.nonzero().squeeze(-1)
+            if len(staying) and not self.leaving:
+                return state
+            if len(staying) < len(unfinished):
+                self._finished.append(some_rows(state, self._rows((~unfinished).nonzero().squeeze(-1))))
+                self.batch.retire(staying)
+                state = some_rows(state, self._rows(staying))
+            room = self.slots - len(staying)
+            arriving = min(room, len(self.x_t) - self.waiting)
+            if arriving == 0 or (len(state) and room * REFILL < self.slots):
+                return state
+            state = joined_rows([state, self._admit(arriving)])
+
+    def hidden(self, state: SamplerState) -> int:
+        """How many cells are still hidden, in flight or waiting."""
+        waiting = int((self.x_t[self.waiting :] == self.mask).sum())
+        return int(state.masked.sum()) + self.batch.particles * waiting
+
+    def finished(self) -> SamplerState:
+        """Everybody, in the order of the request."""
+        state = joined_rows(self._finished) if self._finished else self._admit(0)
+        return some_rows(state, state.item.argsort(stable=True))
+
+    def _admit(self, items: int) -> SamplerState:
+        first, last = self.waiting, self.waiting + items
+        self.waiting = last
+        position = torch.arange(first, last, device=self.x_t.device)
+        self.batch.admit(position)
+        state = SamplerState.begin(
+            self.x_t[first:last],
+            self.mask,
+            len(self.batch.experts),
+            particles=self.batch.particles,
+            seed=self.seed,
+            ids=position if self.ids is None else self.ids[first:last],
+            repairs=self.repairs,
+        )
+        return replace(state, item=state.item + first)
+
+    def _unfinished(self, state: SamplerState) -> Bool[Tensor, " item"]:
+        return state.masked.any(-1).view(-1, self.batch.particles).any(-1)
+
+    def _rows(self, items: Int[Tensor, " some"]) -> Int[Tensor, " batch"]:
+        particle = torch.arange(self.batch.particles, device=items.device)
+        return (items[:, None] * self.batch.particles + particle).flatten()

@@ -1,0 +1,107 @@
+"""Several experts asked about the rows of a state, and the check that what they say are distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert, take
+from factordiff.state import SamplerState
+from factordiff.types import CellLogProbs, Cells, ExpertLogProbs
+
+
+class Forward:
+    """The experts, told about every item once, and asked about the rows that have something to reveal."""
+
+    def __init__(self, experts: Sequence[Expert], condition: Any, items: int) -> None:
+        self.experts, self.errors = experts, SumErrors()
+        self.encoded = [expert.encode(condition) for expert in experts]
+        check_encoded(tuple(self.encoded), items)
+
+    def __call__(
+        self, state: SamplerState, candidates: Cells
+    ) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
+        """What every expert says about every row, and how many passes it took: none for a row without candidates."""
+        wanted = candidates.any(-1)
+        rows = wanted.nonzero().squeeze(-1)
+        x_t, item = state.x_t[rows], state.item[rows]
+        each = [
+            # A copy: an expert that writes into what it is given must not change the state.
+            expert.log_probs(x_t.clone(), take(encoded, item))
+            for expert, encoded in zip(self.experts, self.encoded, strict=True)
+        ]
+        log_probs = side_by_side(each, (*x_t.shape, state.mask))
+        self.errors.note(sum_error(log_probs, x_t == state.mask))
+        said = log_probs if len(rows) == len(state) else among(log_probs, rows, len(state))
+        return said, len(each) * wanted.to(torch.int64)
+
+
+def side_by_side(each: Sequence[CellLogProbs], shape: tuple[int, ...]) -> ExpertLogProbs:
+    """The experts' distributions in one tensor, in the finest of their precisions."""
+    for number, said in enumerate(each):
+        if tuple(said.shape) != shape:
+            raise InvalidInput(
+                f"experts: expert {number} returned log-probabilities of shape {tuple(said.shape)}, "
+                f"expected {shape} (batch, cell, value)"
+            )
+    dtype = torch.float64 if any(said.dtype == torch.float64 for said in each) else torch.float32
+    return torch.stack([said.to(dtype) for said in each])
+
+
+def among(
+    log_probs: Float[Tensor, "expert some cell value"], rows: Int[Tensor, " some"], count: int
+) -> ExpertLogProbs:
+    """What was said about some rows among all: about the others nobody says anything, which is uniform."""
+    experts, _, cells, values = log_probs.shape
+    nothing = log_probs.new_full((experts, count, cells, values), 1.0 / values).log()
+    return nothing.index_copy(1, rows, log_probs)
+
+
+def check_encoded(encoded: Any, items: int) -> None:
+    """Refuse encodings of another number of items than there are, before any is taken for another's."""
+    parts = encoded.values() if isinstance(encoded, dict) else encoded if isinstance(encoded, tuple) else ()
+    for part in parts:
+        check_encoded(part, items)
+    if isinstance(encoded, Tensor) and (encoded.dim() == 0 or len(encoded) != items):
+        size = "a single number" if encoded.dim() == 0 else f"an encoding of {len(encoded)}"
+        raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
+
+
+def sum_error(log_probs: ExpertLogProbs, masked: Cells) -> Float[Tensor, " expert"]:
+    r"""The largest $|\log\sum_v p_m(v)|$ over the masked cells, expert by expert; NaN stays NaN."""
+    error = torch.where(masked, log_probs.logsumexp(-1).abs(), 0.0)
+    return error.flatten(1).amax(1) if error.numel() else error.new_zeros(len(error))
+
+
+class SumErrors:
+    """Watches that what experts say are distributions: the first are looked at at once, the others at the end."""
+
+    def __init__(self) -> None:
+        self.worst: Float[Tensor, " expert"] | None = None
+
+    def note(self, error: Float[Tensor, " expert"]) -> None:
+        """By how much distributions failed to add up to one; looking at it would wait for the device."""
+        if self.worst is None:
+            refuse(error)
+        self.worst = error if self.worst is None else torch.maximum(self.worst, error)
+
+    def check(self) -> None:
+        """Refuse the result if some expert's distributions went bad on the way."""
+        if self.worst is not None:
+            refuse(self.worst)
+
+
+def refuse(errors: Float[Tensor, " expert"], tolerance: float = 1e-3) -> None:
+    """Raise for the first expert whose `sum_error` is too large."""
+    for expert, error in enumerate(errors.tolist()):
+        if not error <= tolerance:
+            what = "contain NaN" if error != error else f"sum to one only within a factor of e^{error:.3g}"
+            raise InvalidInput(
+                f"log_probs: those of expert {expert} {what} at a masked cell; "
+                "expected normalised log-probabilities (log-softmax over the values)"
+            )
