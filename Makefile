@@ -3,13 +3,21 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-slow test-web check bench tree docs clean
+.PHONY: demo test test-core test-slow test-gpu test-web check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
 
 test: $(VENV)/.ready
 	$(BIN)/pytest -n 2
+
+# For everyday work: the mathematics and the loop, in under a minute.
+test-core: $(VENV)/.ready
+	$(BIN)/pytest -n 2 tests/composition tests/diffusion tests/sampling tests/properties
+
+# On a machine with a GPU, from the source tree, with the Python that has torch there: nothing is installed.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -o addopts="--strict-markers -q" -m gpu tests
 
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"

@@ -33,6 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)  # tensors are tiny and pytest-xdist fills the cores
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
 @pytest.fixture
 def untyped() -> Iterator[None]:
     """Without the shape checks that only run under pytest: what a user who passes something wrong sees."""

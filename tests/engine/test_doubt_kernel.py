@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 import torch
@@ -44,7 +43,7 @@ print("agreed")
 """
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="Triton comes with torch for GPUs")
+@pytest.mark.gpu
 def test_the_kernel_agrees_with_the_formula() -> None:
     interpreted = os.environ | {"TRITON_INTERPRET": "1"}
     ended = subprocess.run(

@@ -137,7 +137,7 @@ def test_tensors_are_taken_out_and_put_back() -> None:
     assert again[2][0].tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", [0, 1])
 def test_graphs_replay_the_same_numbers(compiled: bool, kind: int) -> None:

@@ -51,7 +51,7 @@ def results(case: tuple[int, ...], dtype: torch.dtype, device: str, fused: bool)
     return [out.detach(), *(gradient for gradient in gradients if gradient is not None)]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-3), (torch.bfloat16, 1e-2)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_kernel_computes_the_same(case: tuple[int, ...], dtype: torch.dtype, tolerance: float) -> None:

@@ -11,7 +11,7 @@ from factordiff.training.step import Recorded
 from tests.training.runs import StopAt, digest, trainer
 from tests.training.synthetic import Flips
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = pytest.mark.gpu
 
 
 def test_a_recorded_step_is_the_step() -> None:
