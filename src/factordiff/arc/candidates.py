@@ -16,18 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from factordiff.arc.difficulty import AS_SHIPPED, Difficulty
 from factordiff.arc.grid import Grid, parse_grid, to_rows
-from factordiff.arc.rearc import (
-    DRAW_LIMIT,
-    EASIEST_UPPER_BOUND,
-    GENERATORS,
-    attempt_by_the_clock,
-    start_clock,
-)
+from factordiff.arc.rearc import DRAW_LIMIT, GENERATORS, attempt_by_the_clock, start_clock
 from factordiff.arc.symmetry import orbit_key
 from factordiff.errors import DataError
 
 SAVE_EVERY_S = 2.0
+SAVING_SHARE = 0.05  # of the time, at most: what is found grows, and so does its file
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,11 @@ class Candidates:
         }
 
 
-def rule() -> dict[str, Any]:
+def rule(difficulty: Difficulty = AS_SHIPPED) -> dict[str, Any]:
     """Everything besides (task, seed, attempt) on which an attempt depends."""
     return {
         "generators": "==".join(GENERATORS),
-        "difficulty": f"(0, u), u uniform in [{EASIEST_UPPER_BOUND}, 1], drawn first",
+        "difficulty": difficulty.stated,
         "draw_limit": DRAW_LIMIT,
     }
 
@@ -73,21 +69,23 @@ def rule() -> dict[str, Any]:
 def collect(
     task: str,
     seed: int,
-    wanted: int,
+    wanted: int | None,
     budget: int,
     file: Path,
     progress: Callable[[int], None] = lambda found: None,
+    difficulty: Difficulty = AS_SHIPPED,
 ) -> Candidates:
     """The task's first `wanted` candidates, or those of its first `budget` attempts if they are fewer.
 
-    Starts from what `file` already holds and leaves everything found there.
+    Starts from what `file` already holds and leaves everything found there. `progress` hears how many candidates
+    were found; if none are `wanted`, the budget decides alone and it hears how many attempts were made.
     """
     start_clock()
-    candidates = _read(file, task, seed)
+    candidates = _read(file, task, seed, difficulty)
     seen = {candidate.orbit for candidate in candidates.found}
-    saved = time.monotonic()
-    while len(candidates.found) < wanted and candidates.attempts < budget:
-        made = attempt_by_the_clock(task, seed, candidates.attempts)
+    save_at = time.monotonic() + SAVE_EVERY_S
+    while (wanted is None or len(candidates.found) < wanted) and candidates.attempts < budget:
+        made = attempt_by_the_clock(task, seed, candidates.attempts, difficulty)
         candidates.attempts += 1
         candidates.draws += made.draws
         if made.pair is None:
@@ -97,12 +95,13 @@ def collect(
         else:
             seen.add(orbit)
             candidates.found.append(Candidate(candidates.attempts - 1, made.pair, orbit))
-        if time.monotonic() > saved + SAVE_EVERY_S:
-            _write(file, candidates)
-            progress(len(candidates.found))
-            saved = time.monotonic()
-    _write(file, candidates)
-    progress(len(candidates.found))
+        if (now := time.monotonic()) > save_at:
+            _write(file, candidates, difficulty)
+            progress(candidates.attempts if wanted is None else len(candidates.found))
+            took = time.monotonic() - now
+            save_at = time.monotonic() + max(SAVE_EVERY_S, took / SAVING_SHARE)
+    _write(file, candidates, difficulty)
+    progress(candidates.attempts if wanted is None else len(candidates.found))
     return candidates
 
 
@@ -111,9 +110,9 @@ def orbit_name(pair: tuple[Grid, Grid]) -> bytes:
     return hashlib.blake2b(orbit_key(*pair), digest_size=16).digest()
 
 
-def _write(file: Path, candidates: Candidates) -> None:
+def _write(file: Path, candidates: Candidates, difficulty: Difficulty) -> None:
     content = {
-        "rule": rule(),
+        "rule": rule(difficulty),
         "task": candidates.task,
         "seed": candidates.seed,
         "attempts": candidates.attempts,
@@ -127,11 +126,11 @@ def _write(file: Path, candidates: Candidates) -> None:
     half.replace(file)
 
 
-def _read(file: Path, task: str, seed: int) -> Candidates:
+def _read(file: Path, task: str, seed: int, difficulty: Difficulty) -> Candidates:
     """What the file holds of exactly this task, seed and rule; anything else counts as nothing."""
     try:
         content = json.loads(file.read_text())
-        if (content["rule"], content["task"], content["seed"]) != (rule(), task, seed):
+        if (content["rule"], content["task"], content["seed"]) != (rule(difficulty), task, seed):
             return Candidates(task, seed)
         found = []
         for number, *grids in content["found"]:

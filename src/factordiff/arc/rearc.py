@@ -15,15 +15,13 @@ from functools import cache
 from importlib import metadata
 from types import FrameType
 
+from factordiff.arc.difficulty import AS_SHIPPED, Difficulty
 from factordiff.arc.grid import SIDE, Grid, parse_grid
 from factordiff.errors import DataError, MissingDependency
 
 GENERATORS = ("reasoning-gym", "0.1.25")
 DRAW_LIMIT = 10_000  # accepted attempts drew fewer than 1,000 in a probe of all tasks
 CLOCK_LIMIT_S = 60.0  # a safety net: the slowest attempt that ended by itself took well under a second
-EASIEST_UPPER_BOUND = (
-    0.25  # difficulty (0, u) with u uniform in [0.25, 1]: small grids, but not only small ones
-)
 SKIPPED: frozenset[tuple[str, int, int]] = frozenset()  # (task, seed, attempt) on which the clock fired once
 
 _WORD = (1 << 64) - 1
@@ -113,14 +111,15 @@ def generators() -> dict[str, Callable[[random.Random, float, float], dict[str, 
     return found
 
 
-def attempt(task: str, seed: int, number: int) -> Attempt:
+def attempt(task: str, seed: int, number: int, difficulty: Difficulty = AS_SHIPPED) -> Attempt:
     """Attempt `number` of a task: its generator called once, on random numbers that belong to this key alone."""
     if (task, seed, number) in SKIPPED:
         return Attempt(0, None, "skipped")
-    rng = CountingRandom(hash_words(_PURPOSE_INSTANCE, seed, int(task, 16), number), DRAW_LIMIT)
-    upper = rng.uniform(EASIEST_UPPER_BOUND, 1.0)
+    key = hash_words(_PURPOSE_INSTANCE, seed, int(task, 16), number, *difficulty.words)
+    rng = CountingRandom(key, DRAW_LIMIT)
+    lower, upper = difficulty.draw(rng)
     try:
-        made = generators()[task](rng, 0.0, upper)
+        made = generators()[task](rng, lower, upper)
     except _TooManyDraws:
         return Attempt(rng.draws, None, "draws")
     except _TooSlow:
@@ -157,10 +156,10 @@ def start_clock() -> None:
     signal.signal(signal.SIGALRM, fire)
 
 
-def attempt_by_the_clock(task: str, seed: int, number: int) -> Attempt:
+def attempt_by_the_clock(task: str, seed: int, number: int, difficulty: Difficulty = AS_SHIPPED) -> Attempt:
     """The same attempt under the safety net: a generator that neither ends nor draws becomes an error."""
     signal.setitimer(signal.ITIMER_REAL, CLOCK_LIMIT_S)
     try:
-        return attempt(task, seed, number)
+        return attempt(task, seed, number, difficulty)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

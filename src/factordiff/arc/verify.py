@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from factordiff.arc.artefact import Artefact
+from factordiff.arc.difficulty import Difficulty, stated_difficulty
 from factordiff.arc.grid import Grid, to_canvas
 from factordiff.arc.rearc import attempt, hash_words
 from factordiff.errors import DataError
@@ -22,19 +23,20 @@ def rebuild_sample(
     Which ones is a function of `key`, so another key looks at others.
     """
     seed, attempts = int(artefact.manifest["seed"]), artefact.arrays["attempts"]
+    difficulty = stated_difficulty(artefact.manifest["rule"]["difficulty"])
     done = 0
     for row, task in enumerate(artefact.tasks):
         for draw in range(per_task):
             instance = hash_words(_PURPOSE_INSTANCE, key, int(task, 16), draw) % attempts.shape[1]
-            _compare(artefact, row, instance, seed)
+            _compare(artefact, row, instance, seed, difficulty)
             done += 1
         progress(done)
     return done
 
 
-def _compare(artefact: Artefact, row: int, instance: int, seed: int) -> None:
+def _compare(artefact: Artefact, row: int, instance: int, seed: int, difficulty: Difficulty) -> None:
     task, number = artefact.tasks[row], int(artefact.arrays["attempts"][row, instance])
-    made = attempt(task, seed, number).pair
+    made = attempt(task, seed, number, difficulty).pair
     if made is None or not all(
         _same(artefact, side, row, instance, grid)
         for side, grid in zip(("input", "output"), made, strict=True)

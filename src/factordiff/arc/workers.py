@@ -12,23 +12,35 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from factordiff.arc.candidates import Candidates, collect
+from factordiff.arc.difficulty import AS_SHIPPED, Difficulty
 from factordiff.errors import InvalidInput
 
+Choice = Callable[[Candidates], Candidates]
+
 _reports: SimpleQueue[tuple[str, int]] | None = None  # in a worker: where it says how far it is
+
+
+def all_of_them(candidates: Candidates) -> Candidates:
+    """The choice that leaves nothing out."""
+    return candidates
 
 
 def collect_all(
     tasks: Sequence[str],
     seed: int,
-    wanted: int,
+    wanted: int | None,
     budget: int,
     folder: Path,
     workers: int = 1,
     progress: Callable[[str, int], None] = lambda task, found: None,
+    difficulty: Difficulty = AS_SHIPPED,
+    choice: Choice = all_of_them,
 ) -> dict[str, Candidates]:
     """The candidates of every task, collected by `workers` processes; `folder` keeps what is found.
 
-    `progress` hears (task, candidates found so far) now and then. A worker whose parent is gone ends itself.
+    `progress` hears (task, what `collect` reports) now and then. What comes back is what `choice`, a function that
+    can be pickled, leaves of a task's candidates: the worker applies it, since all of them may be too many to
+    send. A worker whose parent is gone ends itself.
     """
     if workers < 1:
         raise InvalidInput(f"workers: expected at least 1, got {workers}")
@@ -36,7 +48,7 @@ def collect_all(
     reports: SimpleQueue[tuple[str, int]] = spawn.SimpleQueue()
     with ProcessPoolExecutor(workers, spawn, _start_worker, (reports,)) as pool:
         jobs: dict[Future[Candidates], str] = {
-            pool.submit(_work, task, seed, wanted, budget, folder): task for task in tasks
+            pool.submit(_work, task, seed, wanted, budget, folder, difficulty, choice): task for task in tasks
         }
         try:
             collected = _gather(jobs, reports, progress)
@@ -74,9 +86,17 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(task: str, seed: int, wanted: int, budget: int, folder: Path) -> Candidates:
+def _work(
+    task: str,
+    seed: int,
+    wanted: int | None,
+    budget: int,
+    folder: Path,
+    difficulty: Difficulty,
+    choice: Choice,
+) -> Candidates:
     def report(found: int) -> None:
         if _reports is not None:
             _reports.put((task, found))
 
-    return collect(task, seed, wanted, budget, folder / f"{task}.json", report)
+    return choice(collect(task, seed, wanted, budget, folder / f"{task}.json", report, difficulty))
