@@ -7,10 +7,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from factordiff.arc import rearc
+from factordiff.arc import rearc, training_only
+from factordiff.arc.artefact import Artefact, load_artefact, load_manifest
 from factordiff.cli.app import app
 from factordiff.cli.data import data
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 
 run = CliRunner().invoke
 
@@ -47,6 +48,39 @@ def test_build_writes_a_data_set(tmp_path: Path) -> None:
 def test_build_wants_an_npz(tmp_path: Path) -> None:
     result = run(data, ["build", "--out", str(tmp_path / "x.json")])
     assert isinstance(result.exception, InvalidInput)
+
+
+def test_more_writes_a_training_set_apart_from_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, out = tmp_path / "other.npz", tmp_path / "more.npz"
+    one = ["--workers", "1", "--task", "8403a5d5"]
+    run(data, ["build", "--seed", "1", "--out", str(other), *one])
+    small = Artefact(load_artefact(other).arrays, load_manifest())  # in place of the shipped one: quicker
+    monkeypatch.setattr(training_only, "load_artefact", lambda: small)
+    few = ["more", "--instances", "30", "--attempts", "300", "--apart-from", str(other), *one]
+    result = run(data, [*few, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "30 pairs in" in result.output
+    assert len(load_manifest(out)["apart_from"]) == 2
+    assert load_manifest(other)["sha256"] in load_manifest(out)["apart_from"]
+    assert not (tmp_path / "more.npz.partial").exists()
+    verified = run(data, ["verify", str(out), "--sample", "3"])
+    assert "3 instances rebuilt, 3 of each task: all identical" in verified.output
+    full = run(data, ["verify", str(out), "--full"])
+    assert "--full: this file is for training only" in str(full.exception)
+    again = run(data, [*few, "--apart-from", str(out), "--out", str(tmp_path / "again.npz")])
+    assert f"--apart-from {out}: expected a data set with validation and test instances" in str(
+        again.exception
+    )
+
+
+def test_more_refuses_bad_files(tmp_path: Path) -> None:
+    result = run(data, ["more", "--out", str(tmp_path / "x.json")])
+    assert isinstance(result.exception, InvalidInput)
+    result = run(data, ["more", "--apart-from", str(tmp_path / "none.npz"), "--out", str(tmp_path / "x.npz")])
+    assert isinstance(result.exception, DataError)
+    assert "none.json: the data set's manifest cannot be read" in str(result.exception)
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:

@@ -41,20 +41,27 @@ def build(
     `tasks` are the 120 unless a part of them is asked for; `progress` hears (task, candidates so far).
     """
     fitting = fitting_tasks()
-    chosen = sorted(selected_tasks() if tasks is None else set(tasks))
-    unknown = [task for task in chosen if task not in fitting]
-    if unknown:
-        raise DataError(f"tasks: {', '.join(unknown)} not among the {len(fitting)} tasks that fit 10x10")
+    chosen = chosen_tasks(tasks)
     collected = collect_all(chosen, seed, CANDIDATES, PATIENCE, folder, workers, progress)
     taken = assemble(collected)
     arrays = {
         "tasks": encode_ids(chosen),
-        **_instance_arrays([taken[task] for task in chosen]),
+        **instance_arrays([taken[task] for task in chosen]),
         "evaluation_frames": evaluation_frames(chosen, seed),
         **official_arrays("official", [fitting[task] for task in chosen]),
         **official_arrays("unseen", [task for name, task in fitting.items() if name not in chosen]),
     }
     return make_artefact(arrays, _description(seed, len(chosen), arrays))
+
+
+def chosen_tasks(tasks: Sequence[str] | None = None) -> list[str]:
+    """The tasks of a build, sorted by id: the 120, or those named, which must fit 10x10."""
+    fitting = fitting_tasks()
+    chosen = sorted(selected_tasks() if tasks is None else set(tasks))
+    unknown = [task for task in chosen if task not in fitting]
+    if unknown:
+        raise DataError(f"tasks: {', '.join(unknown)} not among the {len(fitting)} tasks that fit 10x10")
+    return chosen
 
 
 def assemble(collected: Mapping[str, Candidates], count: int = INSTANCES) -> dict[str, list[Candidate]]:
@@ -106,7 +113,8 @@ def official_arrays(name: str, tasks: Sequence[Task]) -> dict[str, np.ndarray]:
     }
 
 
-def _instance_arrays(taken: Sequence[Sequence[Candidate]]) -> dict[str, np.ndarray]:
+def instance_arrays(taken: Sequence[Sequence[Candidate]]) -> dict[str, np.ndarray]:
+    """The instances of the tasks, as many of each: canvases, shapes, and the attempts they come from."""
     rows = [_pair_arrays([one.pair for one in instances]) for instances in taken]
     arrays = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
     return {**arrays, "attempts": np.array([[one.number for one in row] for row in taken], dtype="<i4")}

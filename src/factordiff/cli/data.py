@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from factordiff.cli.app import app
+from factordiff.cli.data_progress import progress_bar
 from factordiff.errors import DataError, InvalidInput, MissingDependency
 
 data = typer.Typer(no_args_is_help=True, help="Build, check and look at the RE-ARC data set.")
@@ -48,7 +46,7 @@ def build(
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()
     total = len(set(task) if task else selected_tasks()) * CANDIDATES
-    with _progress_bar("candidates", total) as progress:
+    with progress_bar("candidates", total) as progress:
         artefact = build_data(partial, seed, workers, task, progress)
     save_artefact(artefact, out)
     shutil.rmtree(partial, ignore_errors=True)
@@ -95,9 +93,14 @@ def _verify_all(artefact: Any, workers: int) -> None:
     from factordiff.arc.build import build as build_data
     from factordiff.arc.selection import CANDIDATES
 
+    if "apart_from" in artefact.manifest:
+        raise InvalidInput(
+            "--full: this file is for training only and can only be rebuilt beside the files it is apart from; "
+            "build it again with `factordiff data more` and compare the sha256"
+        )
     with (
         tempfile.TemporaryDirectory() as folder,
-        _progress_bar("candidates", len(artefact.tasks) * CANDIDATES) as progress,
+        progress_bar("candidates", len(artefact.tasks) * CANDIDATES) as progress,
     ):
         rebuilt = build_data(Path(folder), artefact.manifest["seed"], workers, artefact.tasks, progress)
     for name, part in artefact.manifest["parts"].items():
@@ -166,33 +169,10 @@ def measure(
 
     check_file("--out", out)
     partial = out.with_name(f"{out.name}.partial")
-    with _progress_bar("candidates", 178 * CANDIDATES) as progress:
+    with progress_bar("candidates", 178 * CANDIDATES) as progress:
         measured = measure_tasks(partial, workers, progress)
     out.write_text(json.dumps(measured, indent=1) + "\n")
     shutil.rmtree(partial, ignore_errors=True)
     console.print(f"wrote {out}")
     if MEASUREMENTS.exists() and measured == measurements():
         console.print("identical to the shipped measurements")
-
-
-@contextmanager
-def _progress_bar(what: str, total: int) -> Iterator[Callable[[str, int], None]]:
-    """A bar with rate and time left; what it yields hears (task, found so far)."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:,.0f}/s"),
-        TimeRemainingColumn(),
-    )
-    found: dict[str, int] = {}
-    started = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task(what, total=total, rate=0.0)
-
-        def hear(task: str, count: int) -> None:
-            found[task] = count
-            done = sum(found.values())
-            progress.update(bar, completed=done, rate=done / max(time.monotonic() - started, 1e-3))
-
-        yield hear
