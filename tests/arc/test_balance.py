@@ -34,6 +34,12 @@ def test_large_inputs_are_taken_as_often_as_small_ones() -> None:
     assert areas == {9: 1, 12: 2, 64: 3, 72: 1, 100: 2}
 
 
+def test_inputs_smaller_than_three_by_three_get_no_share_of_their_own() -> None:
+    shapes = [(1, 1)] * 20 + [(2, 2)] * 20 + [(3, 3)] * 20 + [(4, 4)] * 20
+    taken = balanced([candidate(number, *shape) for number, shape in enumerate(shapes)], 12)
+    assert Counter(one.pair[0].size for one in taken) == {1: 2, 4: 2, 9: 2, 16: 6}
+
+
 def test_within_an_area_the_hash_decides_and_the_order_given_does_not() -> None:
     candidates = [candidate(number, 5, 5) for number in range(20)]
     smallest = sorted(one.orbit for one in candidates)[:6]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isqrt
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from factordiff.arc import training_only
 from factordiff.arc.apart import measured_orbits
 from factordiff.arc.artefact import Artefact, save_artefact
+from factordiff.arc.balance import size_of
 from factordiff.arc.candidates import Candidate, Candidates, collect, orbit_name
 from factordiff.arc.difficulty import LARGER
 from factordiff.arc.grid import to_canvas
@@ -128,8 +128,8 @@ def test_sizes_come_alike_and_inputs_are_larger_than_shipped(shipped: Artefact, 
     row = shipped.tasks.index(TASKS[1])
     usual = shipped.arrays["input_shapes"][row, :760].astype(int).prod(axis=-1)
     assert (areas >= 64).mean() > 1.5 * (usual >= 64).mean()
-    there = Counter(isqrt(one.pair[0].size) for one in found.found)
-    taken = Counter(map(isqrt, areas.tolist()))
+    there = Counter(size_of(one.pair[0].size) for one in found.found)
+    taken = Counter(map(size_of, areas.tolist()))
     even = max(taken.values())
     assert all(even - 1 <= taken[size] or taken[size] == there[size] for size in there)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from factordiff.arc.apart import measured_orbits
 from factordiff.arc.artefact import Artefact, encode_ids, load_artefact, make_artefact
-from factordiff.arc.balance import balanced
+from factordiff.arc.balance import SMALLEST, balanced
 from factordiff.arc.build import chosen_tasks, instance_arrays
 from factordiff.arc.candidates import Candidates, rule
 from factordiff.arc.difficulty import LARGER
@@ -26,7 +26,7 @@ from factordiff.errors import DataError, InvalidInput
 SEED = 2
 INSTANCES = 2_000
 ATTEMPTS = 40_000
-CHOICE = "even over isqrt(cells of the input), then over its cells, then by hash of the orbit"
+CHOICE = f"even over max(isqrt(n), {SMALLEST}), n cells of the input, then over n, then by hash of the orbit"
 
 
 def build_training_only(
