@@ -24,7 +24,7 @@ from factordiff.arc.workers import collect_all
 from factordiff.errors import DataError, InvalidInput
 
 SEED = 2
-INSTANCES = 2_000
+INSTANCES = 3_000
 ATTEMPTS = 40_000
 CHOICE = f"even over max(isqrt(n), {SMALLEST}), n cells of the input, then over n, then by hash of the orbit"
 

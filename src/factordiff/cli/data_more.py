@@ -26,7 +26,7 @@ def more(
         list[Path] | None,
         typer.Option(help="A data set whose validation and test pairs are left out too (repeat for more)."),
     ] = None,
-    instances: Annotated[int, typer.Option(min=1, help="Instances of each task.")] = 2_000,
+    instances: Annotated[int, typer.Option(min=1, help="Instances of each task.")] = 3_000,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at each task to choose from.")] = 40_000,
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeat for more).")] = None,
 ) -> None:
