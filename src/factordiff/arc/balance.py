@@ -1,8 +1,8 @@
 """Which candidates of a task to take so that small and large inputs come alike.
 
-The rule: an input of n cells is of size isqrt(n), but at least 3. So there are eight sizes, 3 to 10; only 10x10
-itself is of size 10, 64 cells are where size 8 begins, and what is smaller than 3x3, which ARC hardly has, gets no
-share of its own. The wanted number is shared as evenly over the sizes as the candidates allow: a size with fewer than
+The rule: an input smaller than 3x3, which ARC hardly has, counts as one of 8 cells, and one of n cells is of size
+isqrt(n), but at least 3. So there are eight sizes, 3 to 10; only 10x10 itself is of size 10, and 64 cells are where
+size 8 begins. The wanted number is shared as evenly over the sizes as the candidates allow: a size with fewer than
 an even share gives all it has, and what is missing is shared by the others. A size's share is then shared in the
 same way over its areas (72 cells, 80 cells), and of each area those come first whose orbit has the smallest name,
 which is a hash. What cannot be shared evenly goes to the larger.
@@ -16,7 +16,7 @@ from math import isqrt
 
 from factordiff.arc.candidates import Candidate
 
-SMALLEST = 3  # the side of the square below which sizes are not told apart
+SMALLEST = 3  # the side of the square below which neither sizes nor areas are told apart
 
 
 def size_of(area: int) -> int:
@@ -32,7 +32,7 @@ def balanced(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
     """`count` of the candidates, or all if they are fewer, spread over sizes and areas; ordered by orbit."""
     sizes: dict[int, dict[int, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in sorted(candidates, key=lambda candidate: candidate.orbit):
-        area = candidate.pair[0].size
+        area = max(candidate.pair[0].size, SMALLEST**2 - 1)
         sizes[size_of(area)][area].append(candidate)
     of_size = even_shares({size: sum(map(len, areas.values())) for size, areas in sizes.items()}, count)
     taken = []

@@ -26,7 +26,10 @@ from factordiff.errors import DataError, InvalidInput
 SEED = 2
 INSTANCES = 3_000
 ATTEMPTS = 40_000
-CHOICE = f"even over max(isqrt(n), {SMALLEST}), n cells of the input, then over n, then by hash of the orbit"
+CHOICE = (
+    f"even over max(isqrt(n), {SMALLEST}), n cells of the input but at least {SMALLEST**2 - 1}, "
+    "then over n, then by hash of the orbit"
+)
 
 
 def build_training_only(
