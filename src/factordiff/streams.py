@@ -37,6 +37,7 @@ class Purpose(IntEnum):
     EVALUATION = 13  # the fixed evaluation list
     BOOTSTRAP = 14  # resampled tasks and queries
     RENAMING = 15  # how a training item's values are renamed
+    SET = 16  # which of two sets of instances it comes from
 
 
 _GOLDEN = 0x9E3779B97F4A7C15

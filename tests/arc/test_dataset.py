@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from factordiff.arc.artefact import encode_ids, make_artefact, save_artefact
 from factordiff.arc.dataset import Dataset, draw_context, draw_symmetry
 from factordiff.arc.grid import to_canvas
 from factordiff.arc.instances import instance_grids
 from factordiff.arc.symmetry import transform
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 from factordiff.streams import Purpose, integers
 
 ITEMS = torch.arange(300)
@@ -175,3 +177,53 @@ def test_loading_takes_under_a_second() -> None:
     started = time.perf_counter()
     Dataset.load()
     assert time.perf_counter() - started < 1.0
+
+
+def test_a_training_only_set_gives_a_share_of_the_items(tmp_path: Path) -> None:
+    """Of items from it, query and demonstrations alike are its instances; the others are as without it."""
+    shipped = Dataset.load()
+    count, tasks = 5, len(shipped.tasks)
+    shapes = np.full((tasks, count, 2), 9, dtype=np.uint8)
+    canvas = np.zeros((10, 10), dtype=np.uint8)
+    canvas[:9, :9] = 7  # nothing in the shipped set looks like this
+    grids = np.tile(canvas.reshape(-1), (tasks, count, 1))
+    grids[:, :, 0] = np.arange(count)  # but its instances differ
+    arrays = {
+        "tasks": encode_ids(shipped.tasks),
+        "inputs": grids,
+        "outputs": grids,
+        "input_shapes": shapes,
+        "output_shapes": shapes,
+    }
+    file = tmp_path / "more.npz"
+    save_artefact(make_artefact(arrays, {}), file)
+    dataset = Dataset.load(more=file)
+    plain, x_0 = shipped.draw(3, 4, ITEMS)
+    mixed, answers = dataset.draw(3, 4, ITEMS, more=0.4, symmetry_weights=torch.tensor([1.0] + [0.0] * 7))
+    mine = (mixed.query[:, 1] == 7) & (mixed.query[:, 88] == 7)
+    assert 0.3 < float(mine.double().mean()) < 0.5
+    assert (mixed.context_inputs[mine][:, :, 1] == 7).all()
+    number = torch.cat([mixed.query[mine][:, None, 0], mixed.context_inputs[mine][:, :, 0]], 1)
+    assert all(len(set(row)) == 4 for row in number.tolist())  # distinct, and never the query
+    assert set(number.flatten().tolist()) == set(range(count))
+    identity, right = shipped.draw(3, 4, ITEMS, symmetry_weights=torch.tensor([1.0] + [0.0] * 7))
+    assert torch.equal(mixed.query[~mine], identity.query[~mine])
+    assert torch.equal(answers[~mine], right[~mine])
+    unused = dataset.draw(3, 4, ITEMS)
+    assert torch.equal(unused[1], x_0)
+    assert torch.equal(unused[0].context_outputs, plain.context_outputs)
+    assert dataset.sha256 != shipped.sha256
+
+
+def test_a_share_of_nothing_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(InvalidInput, match=r"more: 0.5 of the items from a training-only set, but none"):
+        dataset.draw(0, 0, ITEMS, more=0.5)
+
+
+def test_a_training_only_set_of_other_tasks_is_refused(tmp_path: Path) -> None:
+    empty = np.zeros((1, 1, 100), dtype=np.uint8), np.ones((1, 1, 2), dtype=np.uint8)
+    arrays = {"tasks": encode_ids(["00000000"]), "inputs": empty[0], "outputs": empty[0]}
+    arrays |= {"input_shapes": empty[1], "output_shapes": empty[1]}
+    save_artefact(make_artefact(arrays, {}), tmp_path / "more.npz")
+    with pytest.raises(DataError, match=r"its tasks are not those of rearc\.npz"):
+        Dataset.load(more=tmp_path / "more.npz")

@@ -45,7 +45,8 @@ def test_a_recorded_step_is_the_plain_one(name: str, rule: RevealRule) -> None:
     names = ("x_0", "particles", "nominal_passes", "executed_passes")
     assert all(torch.equal(getattr(found, key).cpu(), getattr(plain, key)) for key in names)
     assert torch.allclose(found.log_density.cpu(), plain.log_density, atol=1e-12)
-    assert found.how == ("kernel" if name != "own factors" else found.how), found.how
+    if name not in ("own factors", "soft-routing"):  # whose labels are copied to the GPU in every step
+        assert found.how == "kernel"
     again = Engine(8).sample(**asked)
     assert not differences(again, found) or torch.allclose(again.log_density, found.log_density, atol=1e-12)
 

@@ -24,7 +24,7 @@ from factordiff.arc.grid import CELLS, SIDE
 from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
 from factordiff.arc.splits import TEST, TRAIN, VALIDATION
 from factordiff.arc.symmetry import SYMMETRIES, canvas_table
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.streams import Purpose, integers, uniform
 from factordiff.types import Tokens
@@ -36,27 +36,41 @@ Split = Literal["validation", "test", "official", "unseen"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """All instances on one device; a pair is a row of `canvases`, its input first, then its output."""
+    """All instances on one device; a pair is a row of `canvases`, its input first, then its output.
+
+    With a training-only set (`factordiff data more`) its instances come behind those of the artefact.
+    """
 
     artefact: Artefact
     canvases: UInt8[Tensor, "pair 2 cell"]
     shapes: Int[Tensor, "pair 2"]  # (height - 1) * 10 + (width - 1)
     moves: Int[Tensor, "symmetry_and_shape cell"]  # where each cell of a transformed canvas comes from
+    more: Artefact | None = None
 
     @classmethod
-    def load(cls, device: torch.device | str = "cpu", file: Path = SHIPPED) -> Dataset:
-        """Read an artefact, by default the shipped one, check it and put it on a device."""
+    def load(
+        cls, device: torch.device | str = "cpu", file: Path = SHIPPED, more: Path | None = None
+    ) -> Dataset:
+        """Read an artefact, by default the shipped one, check it and put it on a device; `more` is training-only."""
         artefact = load_artefact(file)
-        arrays = artefact.arrays
-        canvases = np.stack([arrays["inputs"], arrays["outputs"]], axis=2).reshape(-1, 2, CELLS)
-        shapes = np.stack([arrays["input_shapes"], arrays["output_shapes"]], axis=2).reshape(-1, 2, 2)
-        indices = (shapes[..., 0].astype(np.int64) - 1) * SIDE + (shapes[..., 1] - 1)
+        extra = None if more is None else load_artefact(more)
+        if extra is not None and extra.tasks != artefact.tasks:
+            raise DataError(
+                f"{more}: its tasks are not those of {file.name}; build it with `factordiff data more`"
+            )
+        pairs = [_pairs(one) for one in (artefact, extra) if one is not None]
         return cls(
             artefact,
-            torch.from_numpy(canvases).to(device),
-            torch.from_numpy(indices).to(device),
+            torch.from_numpy(np.concatenate([canvases for canvases, _ in pairs])).to(device),
+            torch.from_numpy(np.concatenate([shapes for _, shapes in pairs])).to(device),
             torch.from_numpy(canvas_table().reshape(-1, CELLS)).to(device),
+            extra,
         )
+
+    @property
+    def sha256(self) -> str:
+        """The hash that names the data: the artefact's, and that of the training-only set if there is one."""
+        return self.artefact.sha256 if self.more is None else f"{self.artefact.sha256}+{self.more.sha256}"
 
     @property
     def tasks(self) -> list[str]:
@@ -79,25 +93,36 @@ class Dataset:
         min_frames: int | None = None,
         alike: Bool[Tensor, "task value"] | None = None,
         rename: float = 0.0,
+        more: float = 0.0,
     ) -> tuple[Condition, Tokens]:
         """The training items of these indices at this step: what each is told, and its answer.
 
         Task and query are uniform over the 760 training instances of every task (or of `tasks`, indices). The
         demonstrations are distinct, never the query, and under the same symmetry as the query. With `min_frames`
         each item has its own number of frames, uniform in min_frames .. frames; `present` says which. With
-        `alike` (`exchangeable`) a share `rename` of the items has its exchangeable colors renamed.
+        `alike` (`exchangeable`) a share `rename` of the items has its exchangeable colors renamed. A share `more` of
+        the items, query and demonstrations, comes from the training-only set.
         """
         if not 1 <= frames <= MOST_FRAMES:
             raise InvalidInput(f"frames: expected 1 to {MOST_FRAMES}, got {frames}")
         if min_frames is not None and not 1 <= min_frames <= frames:
             raise InvalidInput(f"min_frames: expected 1 to {frames} (frames), got {min_frames}")
-        first, query = self._draw_query(seed, step, items, tasks)
-        context = draw_context(seed, step, items, query, frames)
+        if more and self.more is None:
+            raise InvalidInput(f"more: {more} of the items from a training-only set, but none was loaded")
+        task, query = self._draw_query(seed, step, items, tasks)
+        first, among = task * TEST.stop, torch.full_like(task, len(TRAIN))
+        if self.more is not None and more:
+            count = self.more.arrays["inputs"].shape[1]
+            other = uniform(seed, Purpose.SET, step, items) < more
+            first = torch.where(other, len(self.tasks) * TEST.stop + task * count, first)
+            query = torch.where(other, integers(count, seed, Purpose.SET, step, items, 1), query)
+            among = torch.where(other, count, among)
+        context = draw_context(seed, step, items, query, frames, among)
         pairs = first[:, None] + torch.cat([query[:, None], context], dim=1)
         symmetry = draw_symmetry(seed, step, items, symmetry_weights)
         moved, shapes = self.transformed(pairs, symmetry)
         if alike is not None:
-            renaming = draw_renaming(seed, step, items, alike[first // TEST.stop], rename)
+            renaming = draw_renaming(seed, step, items, alike[task], rename)
             moved = renaming.gather(1, moved.flatten(1)).view_as(moved)
         present = torch.ones(len(items), frames, dtype=torch.bool, device=items.device)
         if min_frames is not None and min_frames < frames:
@@ -108,11 +133,11 @@ class Dataset:
     def _draw_query(
         self, seed: int | Tensor, step: int | Tensor, items: Int[Tensor, " item"], tasks: Tensor | None
     ) -> tuple[Int[Tensor, " item"], Int[Tensor, " item"]]:
-        """Each item's task, as the row of its first instance, and its query among the 760."""
+        """Each item's task and its query among the 760."""
         count = len(self.tasks) if tasks is None else len(tasks)
         drawn = integers(count * len(TRAIN), seed, Purpose.QUERY, step, items)
         task = drawn // len(TRAIN)
-        return (task if tasks is None else tasks[task]) * TEST.stop, drawn % len(TRAIN)
+        return task if tasks is None else tasks[task], drawn % len(TRAIN)
 
     def transformed(
         self, pairs: Int[Tensor, "item slot"], symmetry: Int[Tensor, " item"]
@@ -161,6 +186,14 @@ class Dataset:
         return _repeated(queries.first(limit), rounds).to(self.device)
 
 
+def _pairs(artefact: Artefact) -> tuple[np.ndarray, np.ndarray]:
+    """The canvases of an artefact's instances, task after task, and the numbers of their shapes."""
+    arrays = artefact.arrays
+    canvases = np.stack([arrays["inputs"], arrays["outputs"]], axis=2).reshape(-1, 2, CELLS)
+    shapes = np.stack([arrays["input_shapes"], arrays["output_shapes"]], axis=2).reshape(-1, 2, 2)
+    return canvases, (shapes[..., 0].astype(np.int64) - 1) * SIDE + (shapes[..., 1] - 1)
+
+
 def _repeated(queries: EvaluationSet, rounds: int) -> EvaluationSet:
     """The queries `rounds` times: with their own demonstrations, then with drawn ones."""
     if rounds == 1:
@@ -184,6 +217,7 @@ def draw_context(
     items: Int[Tensor, " item"],
     query: Int[Tensor, " item"] | None,
     frames: int,
+    among: int | Tensor = TRAIN.stop,
 ) -> Int[Tensor, "item frame"]:
     """Distinct training instances other than the query (None: it is no training instance), all choices equally likely.
 
@@ -192,7 +226,7 @@ def draw_context(
     """
     taken, context = [] if query is None else [query], []
     for frame in range(frames):
-        drawn = integers(len(TRAIN) - len(taken), seed, Purpose.CONTEXT, step, items, frame)
+        drawn = integers(among - len(taken), seed, Purpose.CONTEXT, step, items, frame)
         for earlier in taken:
             drawn = drawn + (drawn >= earlier).to(torch.int64)
         context.append(drawn)

@@ -18,7 +18,7 @@ class ArcSource:
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         self.dataset, self.settings = dataset, settings
-        self.digest = dataset.artefact.sha256
+        self.digest = dataset.sha256
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
         self._alike = dataset.exchangeable() if settings.rename > 0.0 else None
         self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
@@ -41,6 +41,7 @@ class ArcSource:
             settings.min_frames,
             self._alike,
             settings.rename,
+            settings.more,
         )
 
     def validation(self, items: int) -> tuple[Condition, Tokens]:

@@ -69,6 +69,12 @@ def train(
     rename: Annotated[
         float | None, typer.Option(help="Share of items whose exchangeable colors are renamed.")
     ] = None,
+    more: Annotated[
+        float | None, typer.Option(help="Share of items from the training-only set of --more-data.")
+    ] = None,
+    more_data: Annotated[
+        Path | None, typer.Option(help="A training-only set, as `factordiff data more` builds it.")
+    ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay of both optimizers.")] = None,
     agreement: Annotated[
         float | None, typer.Option(help="Weight of the loss that makes demonstrations agree.")
@@ -142,7 +148,7 @@ def train(
     out = out or Path("runs") / f"{preset}-{backbone}-{objective}"
     if new_head and init_from is None:
         raise InvalidInput("--new-head: goes with --init-from; without it every weight begins anew")
-    _run(settings, device, out, resume, init_from, new_head, max_minutes, started, tensorboard)
+    _run(settings, device, out, resume, init_from, new_head, more_data, max_minutes, started, tensorboard)
 
 
 _SETTINGS = frozenset(
@@ -159,6 +165,7 @@ _SETTINGS = frozenset(
         "ema",
         "identity_share",
         "rename",
+        "more",
         "weight_decay",
         "agreement",
         "frames",
@@ -224,6 +231,7 @@ def _run(
     resume: bool,
     init_from: Path | None,
     new_head: bool,
+    more_data: Path | None,
     max_minutes: float | None,
     started: float,
     tensorboard: bool,
@@ -242,7 +250,7 @@ def _run(
     if tensorboard and machines.writes:
         observers = (*observers, TensorBoard(out / "tensorboard"))
     try:
-        source = ArcSource(Dataset.load(where_to_draw(device)), settings)
+        source = ArcSource(Dataset.load(where_to_draw(device), more=more_data), settings)
         trainer = Trainer(
             settings,
             source,

@@ -69,7 +69,8 @@ def per_expert(
     if given is not None and len(given) != experts:
         raise InvalidInput(f"{name}: expected {experts} numbers, one per expert, got {len(given)}")
     numbers = [default] * experts if given is None else list(given)
-    return torch.tensor(numbers, dtype=like.dtype, device=like.device)
+    # Filled in place: a copy from the host could not be part of a recorded step.
+    return torch.cat([like.new_full((1,), number) for number in numbers])
 
 
 def checked(name: str, given: Sequence[float] | None, *, positive: bool) -> tuple[float, ...] | None:

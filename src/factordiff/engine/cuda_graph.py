@@ -29,7 +29,7 @@ class CudaGraph:
                 function(*inside)
         torch.cuda.current_stream().wait_stream(aside)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=_pool(self._inputs[0].device)):
+        with torch.cuda.graph(self._graph, pool=_pool(self._inputs[0].device)[0]):
             self._output = function(*inside)
 
     def __call__(self, *given: Any) -> Any:
@@ -41,6 +41,12 @@ class CudaGraph:
 
 
 @cache
-def _pool(device: torch.device) -> Any:
-    """The memory that all graphs on a device work in: one runs at a time, and what it found is copied out at once."""
-    return torch.cuda.graph_pool_handle()
+def _pool(device: torch.device) -> tuple[Any, torch.cuda.CUDAGraph]:
+    """The memory that all graphs on a device work in: one runs at a time, and what it found is copied out at once.
+
+    With it comes a graph that lives as long: a pool whose last graph is gone cannot be used again.
+    """
+    pool, anchor = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(anchor, pool=pool):
+        torch.zeros(1, device=device)
+    return pool, anchor
