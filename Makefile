@@ -17,7 +17,7 @@ test-core: $(VENV)/.ready
 
 # On a machine with a GPU, from the source tree, with the Python that has torch there: nothing is installed.
 test-gpu:
-	PYTHONPATH=src $(PYTHON) -m pytest -o addopts="--strict-markers -q" -m gpu tests
+	PYTHONPATH=src $(PYTHON) -m pytest -o addopts="--strict-markers -q" -m gpu $$(grep -rl "pytest.mark.gpu" tests)
 
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"
