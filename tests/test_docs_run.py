@@ -73,8 +73,8 @@ def test_files_that_are_named_exist(page: str) -> None:
 
 
 def test_the_guide_knows_every_method() -> None:
-    from factordiff.evaluation.methods import METHODS
+    from factordiff.composition.method import specs
 
     guide = (DOCS / "guide.md").read_text()
     table = guide.split("| `--method` |")[1].split("\n\n")[0]
-    assert set(re.findall(r"`([a-z-]+)`", table)) == set(METHODS)
+    assert set(re.findall(r"`([a-z-]+)`", table)) == set(specs())

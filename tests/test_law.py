@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from factordiff.composition.composition import Composition, Single
+from factordiff.composition.composition import Composition
 from factordiff.composition.correctors import feynman_kac, rne
 from factordiff.composition.factors import rows
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert

@@ -11,11 +11,12 @@ import pytest
 
 from factordiff import composition
 from factordiff.composition.composition import Composition
-from factordiff.evaluation.methods import METHODS, method
+from factordiff.composition.method import spec, specs
 from tests.test_paper_map import cited, symbols
 from tests.test_paper_map import section as rows_of_the_map
 from tests.test_readme import distances
 
+METHODS = list(specs())
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "methods.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE))
@@ -54,7 +55,7 @@ def test_the_code_is_where_it_says_and_stands_for_the_papers_equations(name: str
 )  # a vote composes nothing: its runs are single
 def test_the_section_names_the_composition_that_the_method_uses(name: str) -> None:
     objectives = {"single": ["full"], "views": ["occupancy", "color"]}.get(name, ["full", "full"])
-    kind = type(method(name, objectives).composition).__name__
+    kind = type(spec(name).method({}, objectives).composition).__name__
     assert f"`{kind}`" in SECTIONS[name].split("**Code:**")[1]
 
 

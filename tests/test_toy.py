@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from factordiff.composition.composition import Single
 from factordiff.composition.correctors import Corrected, feynman_kac
+from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.toy.exactness import Measured, measurements

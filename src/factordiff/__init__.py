@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from factordiff.composition.composition import Composed as Composed
     from factordiff.composition.composition import Composition as Composition
-    from factordiff.composition.composition import Single as Single
     from factordiff.composition.confidence import log_doubt as log_doubt
     from factordiff.composition.confidence import margin as margin
     from factordiff.composition.correctors import Corrected as Corrected
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from factordiff.composition.routing import FactorWeights as FactorWeights
     from factordiff.composition.routing import Routing as Routing
     from factordiff.composition.routing import SoftRouting as SoftRouting
+    from factordiff.composition.single import Single as Single
     from factordiff.composition.superdiff import SuperDiff as SuperDiff
     from factordiff.composition.superdiff import SuperDiffAnd as SuperDiffAnd
     from factordiff.composition.views import HardViews as HardViews
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from factordiff.vocabulary import Vocabulary as Vocabulary
 
 _HOMES = {
-    "composition.composition": ("Composed", "Composition", "Single"),
+    "composition.composition": ("Composed", "Composition"),
     "composition.confidence": ("log_doubt", "margin"),
     "composition.correctors": ("Corrected", "feynman_kac", "rne"),
     "composition.factors": (
@@ -83,6 +83,7 @@ _HOMES = {
     "composition.mixture": ("Mixture",),
     "composition.product": ("GeometricMean", "Product"),
     "composition.routing": ("FactorWeights", "Routing", "SoftRouting"),
+    "composition.single": ("Single",),
     "composition.superdiff": ("SuperDiff", "SuperDiffAnd"),
     "composition.views": ("HardViews", "Views"),
     "composition.vote": ("majority_vote",),

@@ -18,8 +18,7 @@ from factordiff.evaluation.contenders import Bench, fast, noted, straightforward
 from factordiff.evaluation.curve import GRID, REPAIRED, Point, choice, drawn, every_rule
 from factordiff.experts.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.rules import rule_named
-from factordiff.solving.pace import reveal_rule
+from factordiff.sampling.rules import reveal_rule, rule_named
 
 SMALL = {"width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default", "cycles": [1, 1]}
 
@@ -146,7 +145,7 @@ def test_every_rule_of_the_grid_exists() -> None:
 
 
 def test_bad_arguments_are_named(folders: str) -> None:
-    with pytest.raises(InvalidInput, match="rule: expected one of"):
+    with pytest.raises(InvalidInput, match="reveal: expected fast, exact, or one of"):
         run("--experts", folders, "--rule", "fast")
     with pytest.raises(InvalidInput, match="threshold: expected a number from 0 to 1, got 2"):
         run("--experts", folders, "--rule", "margin:2")

@@ -90,7 +90,9 @@ def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
         (("--out", "/dev/null/x.jsonl.gz"), "out: .* cannot be written into /dev/null"),
         (("--cycles", "2"), "cycles: expected two numbers"),
         (("--cycles", "a,b"), "cycles: expected numbers joined by commas, got 'a,b'"),
-        (("--temperature", "hot"), "temperature: expected numbers joined by commas, got 'hot'"),
+        (("--temperatures", "1"), "temperatures: the method 'single' does not take it; its options: none"),
+        (("--method", "product", "--beta", "hot"), "beta: expected a number for each expert, .* got 'hot'"),
+        (("--method", "soft-routing", "--softness", "x"), "softness: expected a number, got 'x'"),
         (("--limit", "0"), "limit: expected at least 1, got 0"),
         (("--dtype", "int8"), "dtype: expected auto, float32 or bfloat16"),
         (("--batch", "-1"), "batch: expected at least 1"),
@@ -103,7 +105,7 @@ def test_bad_arguments_are_named(expert: Path, arguments: tuple[str, ...], messa
 
 def test_nothing_is_begun_when_the_method_makes_no_sense(expert: Path, tmp_path: Path) -> None:
     """A file with a header and no record would stand in the way of the right command."""
-    for wrong in (("--steps", "0"), ("--method", "views"), ("--method", "routing", "--temperature", "nan")):
+    for wrong in (("--steps", "0"), ("--method", "views"), ("--method", "routing", "--temperatures", "nan")):
         with pytest.raises(InvalidInput):
             call(
                 "eval",

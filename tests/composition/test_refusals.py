@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff.composition.composition import Composed, Composition, Single
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.correctors import Corrected, feynman_kac, rne
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
 from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
+from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import Views
 from factordiff.errors import InvalidInput

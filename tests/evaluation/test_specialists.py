@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from factordiff.composition.composition import Single
+from factordiff.composition.single import Single
 from factordiff.evaluation.benchmark import pose
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.sampler import sample

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from factordiff.composition.factors import components
+from factordiff.composition.method import Method, spec
+from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.methods import Method, answer, drawn_by_weight, method
 from factordiff.evaluation.records import open_records, read_records
 from factordiff.evaluation.rows import Row, Settings, build_method, header
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
@@ -91,11 +92,11 @@ def test_both_readings_come_from_one_run(sets, tmp_path):
     experts = [bench.experts(name).expert for name in FULL_FULL.experts]
     queries, items = sets["test"], torch.arange(12)
     start = torch.full((12, 100), 10)
-    how = method("rne", ["full", "full"])
+    how = spec("rne").method({}, ["full", "full"])
     rule = ByConfidence(4)
-    once = answer(how, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
+    once = decode(how, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
     draw = Method("rne", how.composition, how.temperature, how.particles, "draw")
-    again = answer(draw, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
+    again = decode(draw, experts, start, queries.condition(), reveal=rule, seed=4, items=items)
     assert torch.equal(drawn_by_weight(once, 4, items), again.x_0)
     assert not torch.equal(once.x_0, again.x_0)
 

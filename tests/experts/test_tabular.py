@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factordiff.composition.composition import Single
+from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.sampler import sample

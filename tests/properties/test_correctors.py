@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from factordiff.composition import emission, superdiff
-from factordiff.composition.composition import Composed, Composition, Single
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.correctors import Corrected, feynman_kac, rne
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product, power, product
+from factordiff.composition.single import Single
 from factordiff.diffusion import process
 from factordiff.sampling import particles
 from factordiff.sampling.reveal import RevealRule

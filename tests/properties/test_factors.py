@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from factordiff.composition import confidence, routing
-from factordiff.composition.composition import Composition, Single
+from factordiff.composition.composition import Composition
 from factordiff.composition.factors import pixels, whole
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
+from factordiff.composition.single import Single
 from factordiff.composition.views import Views
 from factordiff.experts.tabular import TabularExpert
 from factordiff.toy.law import exact_law

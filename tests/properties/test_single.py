@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from factordiff.composition.composition import Single
+from factordiff.composition.single import Single
 from factordiff.sampling.reveal import Ancestral, ByConfidence
 from factordiff.sampling.sampler import sample
 from tests import enumeration

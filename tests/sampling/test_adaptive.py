@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Single
+from factordiff.composition.composition import Composed
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired, entropy, error_probability
@@ -304,14 +305,20 @@ BAD: dict[str, tuple[str, Any]] = {
         "rounds: expected a whole number of at least 1, got 0",
         lambda: Repaired(ByMargin(), 0.5, 0),
     ),
-    "no such rule": ("rule: expected one of .*, got 'fast:1'", lambda: rule_named("fast:1")),
-    "no number": ("rule: expected a number after 'margin', .* got 'margin'", lambda: rule_named("margin")),
-    "no whole number": ("rule: expected a number after 'confidence'", lambda: rule_named("confidence:x")),
+    "no such rule": (
+        "reveal: expected fast, exact, or one of .*, got 'fast:1'",
+        lambda: rule_named("fast:1"),
+    ),
+    "no number": ("reveal: expected a number after 'margin', .* got 'margin'", lambda: rule_named("margin")),
+    "no whole number": ("reveal: expected a number after 'confidence'", lambda: rule_named("confidence:x")),
     "no margin of repair": (
-        "rule: expected a margin after 'repair'",
+        "reveal: expected a margin after 'repair'",
         lambda: rule_named("margin:1+repair:x"),
     ),
-    "nothing to repair": ("rule: expected one of .*, got ''", lambda: rule_named("+repair:0.5")),
+    "nothing to repair": (
+        "reveal: expected fast, exact, or one of .*, got ''",
+        lambda: rule_named("+repair:0.5"),
+    ),
     "number out of range": (
         "threshold: expected a number from 0 to 1, got 7",
         lambda: rule_named("margin:7"),

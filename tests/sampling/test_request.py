@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, Single
+from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.mixture import Mixture
+from factordiff.composition.single import Single
 from factordiff.errors import FactorDiffError, InvalidInput
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.reveal import ByConfidence

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff.composition.composition import Composition, Single
+from factordiff.composition.composition import Composition
 from factordiff.composition.correctors import feynman_kac, rne
 from factordiff.composition.factors import rows, whole
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
+from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import HardViews, Views
 from factordiff.experts.tabular import TabularExpert

@@ -97,7 +97,7 @@ def test_everything_has_a_useful_repr(answer: Answer) -> None:
     assert repr(answer).startswith("Answer(task plus, test 0: 2x4 and 10x10, right; 80 passes)")
     assert repr(answer.routing) == "Routed(2x4; left: 4, right: 4)"
     assert repr(answer.alone[0]) == "Alone(left, 10x10, 20 passes)"
-    assert repr(answer.team) == "Team(left (full) + right (full); routing; factors pixel)"
+    assert repr(answer.team) == "Team(left (full) + right (full); routing; reveal ByConfidence(steps=20))"
     assert repr(answer.explain()) == "Explanation(8 cells, 7 of them disputed)"
     assert repr(Refusal("x", "too large")) == "Refusal(x: too large)"
     assert repr(task()) == "Task(plus: 2 demonstrations, 2 tests)"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff import ByConfidence, TabularExpert, compose
+from factordiff import ByConfidence, Mixture, TabularExpert, compose, feynman_kac
+from factordiff.composition.factor_names import partition
 from factordiff.composition.factors import blocks
+from factordiff.composition.method import specs
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.evaluation.methods import METHODS
-from factordiff.solving.factors import partition
 from factordiff.toy.painting import painters, picture
 from tests.solving_experts import halves, tiny_experts
 
@@ -30,7 +30,7 @@ def chains() -> dict[str, TabularExpert]:
 LINE = torch.full((6, 4), 2)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("single", "views")])
+@pytest.mark.parametrize("name", [name for name in specs() if name not in ("single", "views")])
 def test_every_method_fills_a_line_of_cells(name: str) -> None:
     drawn = compose(chains(), name).sample(LINE, seed=1)
     assert drawn.x_0.shape == (6, 4)
@@ -55,14 +55,16 @@ def test_a_line_and_a_grid_are_the_same_cells(layout: tuple[int, int]) -> None:
         assert team.sample(blank).x_0.shape == (1, 64)
 
 
-def test_sampling_does_not_hurry_unless_told() -> None:
+def test_one_rule_everywhere_unless_told() -> None:
+    blank = torch.full((1, 64), 5)
+    rules = ("fast", "exact", "confidence:2", ByConfidence(2), "margin:0.5")
     passes = {
-        pace: int(compose(list(painters()), reveal=pace).sample(torch.full((1, 64), 5)).nominal_passes)
-        for pace in (None, "exact", "fast", ByConfidence(2))
+        rule: int(compose(list(painters()), reveal=rule).sample(blank).nominal_passes) for rule in rules
     }
-    assert passes[None] == passes["exact"] == 2 * 64
-    assert passes[ByConfidence(2)] == 4
-    assert passes["fast"] < passes["exact"]
+    assert int(compose(list(painters())).sample(blank).nominal_passes) == passes["fast"] < passes["exact"]
+    assert passes["exact"] == 2 * 64
+    assert passes["confidence:2"] == passes[ByConfidence(2)] == 4
+    assert int(compose(list(painters())).sample(blank, reveal="exact").nominal_passes) == passes["exact"]
 
 
 def test_names_come_from_the_mapping_the_folder_or_are_counted(tmp_path: Path) -> None:
@@ -76,21 +78,21 @@ def test_names_come_from_the_mapping_the_folder_or_are_counted(tmp_path: Path) -
 def test_objectives_come_from_the_folder(tmp_path: Path) -> None:
     folders = tiny_experts(tmp_path, ("trans-color", "trans-occ"))
     team = compose(folders, "views")
-    assert repr(team) == "Team(trans-color (color) + trans-occ (occupancy); views; factors pixel)"
+    assert repr(team) == "Team(trans-color (color) + trans-occ (occupancy); views; reveal fast)"
     composition = team.how(100).composition
     assert (composition.occupancy, composition.color) == (1, 0)  # type: ignore[attr-defined]
 
 
 def test_temperatures_by_name_or_in_order() -> None:
-    assert compose(halves(), temperatures={"right": 0.25}).temperatures == (1.0, 0.25)
-    assert compose(halves(), temperatures=[2, 0.5]).temperatures == (2.0, 0.5)
+    assert compose(halves(), temperatures={"right": 0.25}).options["temperatures"] == (1.0, 0.25)
+    assert compose(halves(), temperatures=[2, 0.5]).options["temperatures"] == (2.0, 0.5)
     assert "temperatures 1, 0.25" in repr(compose(halves(), temperatures={"right": 0.25}))
 
 
 def test_a_partition_can_be_given_as_it_is() -> None:
     team = compose(list(painters()), factors=blocks(8, 8, 4, 4))
     assert "factors given" in repr(team)
-    assert team.how(64).composition.partition is team.factors  # type: ignore[attr-defined]
+    assert team.how(64).composition.partition is team.options["factors"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("untyped")
@@ -114,13 +116,35 @@ def test_a_partition_can_be_given_as_it_is() -> None:
             InvalidInput,
             "temperatures: .* positive number for right, got nan",
         ),
-        ({"temperatures": [0, 1], "method": "mixture"}, InvalidInput, "positive number for left, got 0"),
+        ({"temperatures": [0, 1]}, InvalidInput, "positive number for left, got 0"),
+        (
+            {"beta": [1, 2], "method": "mixture"},
+            InvalidInput,
+            "beta: the method 'mixture' does not take it; its options: weights",
+        ),
+        ({"weights": [1, 2, 3], "method": "mixture"}, InvalidInput, "weights: expected 2 numbers, one per"),
+        ({"particles": 0, "method": "fkc"}, InvalidInput, "particles: expected a whole number of at least 1"),
+        ({"selection": "best", "method": "fkc"}, InvalidInput, "selection: expected one of draw, .*'best'"),
+        (
+            {"resampling": 2, "method": "rne"},
+            InvalidInput,
+            "resampling: expected a finite number from 0 to 1",
+        ),
+        ({"method": Mixture([1.0, 2.0]), "weights": [1, 2]}, InvalidInput, "carries its own numbers"),
+        (
+            {"method": feynman_kac(), "beta": [1, 2]},
+            InvalidInput,
+            "takes particles, selection and resampling",
+        ),
+        ({"method": 3}, InvalidInput, "method: expected a name or a Composition, got int"),
+        ({"objectives": ["full"]}, InvalidInput, "objectives: expected 2, one per expert, got 1"),
+        ({"reveal": 7}, InvalidInput, "reveal: expected a name or a reveal rule, got 7"),
         ({"temperatures": ["hot", 1]}, InvalidInput, "positive number for left, got 'hot'"),
         ({"temperatures": 0.5}, InvalidInput, "temperatures: expected a number for each expert, .* got 0.5"),
         ({"device": "abacus"}, Unavailable, "device: expected one of auto, cpu"),
         ({"device": "cpu:x"}, Unavailable, "device: expected a name such as .*, got 'cpu:x'"),
-        ({"reveal": "slow"}, InvalidInput, "reveal: expected 'fast', 'exact' or a reveal rule, got 'slow'"),
-        ({"sharpness": 1}, InvalidInput, "options: .*'sharpness'"),
+        ({"reveal": "slow"}, InvalidInput, "reveal: expected fast, exact, or one of .* got 'slow'"),
+        ({"sharpness": 1}, InvalidInput, "sharpness: the method 'routing' does not take it; .* temperatures"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], error: type, sentence: str) -> None:
@@ -140,3 +164,35 @@ def test_factors_with_a_shape_need_a_layout() -> None:
         partition("column", 64, (3, 3))
     with pytest.raises(InvalidInput, match="'component' are those of the query"):
         partition("component", 64, (8, 8))
+
+
+def test_a_composition_of_ones_own_is_a_method() -> None:
+    """Objects at the front door: the same answers as by name, and a target brings its particles along."""
+    blank = LINE.repeat(5, 1)
+    by_name = compose(chains(), "mixture", weights=[1, 2]).sample(blank, temperature=1.0)
+    assert torch.equal(compose(chains(), Mixture([1.0, 2.0])).sample(blank, temperature=1.0).x_0, by_name.x_0)
+    corrected = compose(chains(), feynman_kac(), particles=3).sample(blank)
+    named = compose(chains(), "fkc", particles=3).sample(blank)
+    assert torch.equal(corrected.particles, named.particles)
+    assert compose(chains(), feynman_kac()).sample(blank).particles.shape[1] == 8
+    assert "Mixture" in repr(compose(chains(), Mixture([1.0, 2.0])))
+
+
+def test_objectives_of_ones_own_experts() -> None:
+    team = compose(chains(), "views", objectives=["color", "occupancy"])
+    assert team.how(4).composition.occupancy == 1  # type: ignore[attr-defined]
+
+
+def test_a_module_in_training_mode_is_refused() -> None:
+    class Dropping(torch.nn.Module):
+        vocabulary = chains()["first"].vocabulary
+
+        def encode(self, condition: Any) -> Any:
+            return condition
+
+        def log_probs(self, x_t: torch.Tensor, encoded: Any) -> torch.Tensor:
+            return torch.full((*x_t.shape, 2), 0.5).log()
+
+    with pytest.raises(InvalidInput, match=r"number 1, a Dropping, is in training mode.*\.eval\(\)"):
+        compose([Dropping(), Dropping()])
+    assert len(compose([Dropping().eval(), Dropping().eval()])) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factordiff.arc.task import parse_task
-from factordiff.evaluation.methods import Options
+from factordiff.composition.method import spec
 from factordiff.experts.store import save_expert
 from factordiff.sampling.rules import rule_named
 from factordiff.solving.solver import solve_task
@@ -43,9 +43,12 @@ def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed:
     team = Team(
         tuple(Member(name, roster[name].expert) for name in names),
         method,
-        factors="row",
+        {
+            option.name: {"factors": "row", "particles": 3, "runs": 3}[option.name]
+            for option in spec(method).options
+            if option.name in ("factors", "particles", "runs")
+        },
         reveal=rule_of(request.reveal),
-        options=Options(particles=3, runs=3),
     )
     solved = solve_task(team, parse_task(two_tests, "yours", "body"), seed=seed, given={(0, 1): 8})[1]
     assert events[-1]["canvas"] == solved.canvas.tolist()

@@ -10,21 +10,23 @@ import typer
 from rich.console import Console
 
 from factordiff.cli.app import app
+from factordiff.cli.method_options import MethodCommand, given_options
 from factordiff.errors import InvalidInput
 
 Number = TypeVar("Number", int, float)
 
 
-@app.command("eval")
+@app.command("eval", cls=MethodCommand)
 def evaluate_command(
     experts: Annotated[str, typer.Option(help="Names or folders of experts, joined by commas.")],
     method: Annotated[str, typer.Option(help="How they are combined; one expert alone needs none.")] = "",
     split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "validation",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
     question: Annotated[str, typer.Option(help="full, or a specialist's own: occupancy, color.")] = "full",
-    temperature: Annotated[str, typer.Option(help="Routing temperatures, one per expert: 1,0.25")] = "",
-    beta: Annotated[str, typer.Option(help="Exponents of product, fkc and rne, one per expert: 0.1,1")] = "",
-    weights: Annotated[str, typer.Option(help="Weights of mixture, one per expert: 0.2,0.8")] = "",
+    reveal: Annotated[
+        str,
+        typer.Option(help="fast, exact, or a rule such as margin:0.9; by default surest first in --steps."),
+    ] = "",
     steps: Annotated[int, typer.Option(help="Steps of the confidence-ordered decoding.")] = 128,
     cycles: Annotated[str, typer.Option(help="Refinement cycles H,L in place of the trained ones.")] = "",
     batch: Annotated[int, typer.Option(help="Queries at a time.")] = 0,
@@ -43,16 +45,16 @@ def evaluate_command(
     """
     from factordiff.cli.evaluation import Request, measure, show
 
+    names = [name.strip() for name in experts.split(",") if name.strip()]
     request = Request(
-        experts=[name.strip() for name in experts.split(",") if name.strip()],
+        experts=names,
         method=method,
         split=split,
         limit=limit,
         question=question,
-        temperatures=numbers("temperature", temperature, float),
-        beta=numbers("beta", beta, float),
-        weights=numbers("weights", weights, float),
+        options=given_options(method or ("single" if len(names) == 1 else "routing")),
         steps=steps,
+        reveal=reveal,
         cycles=numbers("cycles", cycles, int),
         batch=batch,
         seed=seed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.composition.method import spec
 from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
@@ -19,11 +21,12 @@ from factordiff.evaluation.outcomes import Outcomes, read_outcomes
 from factordiff.evaluation.places import check_file
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
-from factordiff.evaluation.rows import Place, Row, Settings, header, run_row
+from factordiff.evaluation.rows import OWN, Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
 from factordiff.training.machines import choose_device, device_name
 
+SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -36,7 +39,7 @@ class Request:
     split: str
     limit: int | None
     question: str
-    temperatures: tuple[float, ...] | None
+    options: dict[str, Any]
     steps: int
     cycles: tuple[int, ...] | None
     batch: int
@@ -44,8 +47,7 @@ class Request:
     device: str
     dtype: str
     compile: bool = False
-    beta: tuple[float, ...] | None = None
-    weights: tuple[float, ...] | None = None
+    reveal: str = ""
 
     def row(self) -> Row:
         """What is measured."""
@@ -53,16 +55,13 @@ class Request:
             raise InvalidInput("experts: expected at least one name or folder")
         if self.question not in QUESTIONS:
             raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
-        return Row(
-            tuple(find_expert(name).name for name in self.experts),
-            self.method or ("single" if len(self.experts) == 1 else "routing"),
-            self.split,
-            temperatures=self.temperatures,
-            beta=self.beta,
-            weights=self.weights,
-            queries=self.limit,
-            question=self.question,  # type: ignore[arg-type]
-        )
+        names = tuple(find_expert(name).name for name in self.experts)
+        method = self.method or ("single" if len(self.experts) == 1 else "routing")
+        given = spec(method).check(self.options, names)
+        own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
+        others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
+        question: Any = self.question
+        return Row(names, method, self.split, **own, queries=self.limit, question=question, others=others)
 
     def settings(self, device: torch.device) -> Settings:
         """How it is run there."""
@@ -83,6 +82,8 @@ class Request:
             dtype=dtype,
             compiled=self.compile,
             cycles=self.cycles,
+            reveal=self.reveal,
+            **{name: value for name, value in self.options.items() if name in SETTINGS},
         )
 
 

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from factordiff.cli.app import app
-from factordiff.errors import InvalidInput
+from factordiff.cli.method_options import MethodCommand, given_options
 
 SOME_REFUSED = 3
 
 
-@app.command()
+@app.command(cls=MethodCommand)
 def solve(
     source: Annotated[
         str, typer.Argument(metavar="TASK", help="A task file, a folder, a challenges file, or - for stdin.")
@@ -23,15 +23,9 @@ def solve(
         str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
     ] = "trans-full,conv-full",
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
-    temperature: Annotated[
-        str, typer.Option(metavar="NAME=T,...", help="Routing temperatures, by name: trans-occ=0.25")
-    ] = "",
-    factors: Annotated[
-        str, typer.Option(help="pixel, row, column, block:2x2, component or whole.")
-    ] = "pixel",
-    fast: Annotated[
-        bool, typer.Option("--fast/--exact", help="Reveal sure cells together, or one cell per pass.")
-    ] = True,
+    reveal: Annotated[
+        str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
+    ] = "fast",
     picture: Annotated[Path | None, typer.Option(help="Draw all answers into this PNG.")] = None,
     animate: Annotated[Path | None, typer.Option(help="Show how they filled, as a GIF.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every step as JSON.")] = None,
@@ -60,29 +54,12 @@ def solve(
     team = compose(
         names,
         method,
-        temperatures=read_temperatures(temperature),
-        factors=factors,
-        reveal="fast" if fast else "exact",
+        reveal=reveal,
         device=choose_device(device),
+        **given_options("single" if len(names) == 1 and method == "routing" else method),
     )
     if animate is not None:
         check_path_to_show(team)
     refused = answer_all(team, tasks, seed, outputs)
     if refused:
         raise typer.Exit(SOME_REFUSED)
-
-
-def read_temperatures(text: str) -> dict[str, float] | list[float] | None:
-    """Routing temperatures as they are typed: `a=1,b=0.25` by name, or `1,0.25` in order."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        return None
-    named = [part.rpartition("=") for part in parts]
-    try:
-        if all(sign for _, sign, _ in named):
-            return {name.strip(): float(number) for name, _, number in named}
-        return [float(part) for part in parts]
-    except ValueError:
-        raise InvalidInput(
-            f"--temperature: expected NAME=NUMBER for some experts, or a number for each, got {text!r}"
-        ) from None

@@ -18,7 +18,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
+from factordiff.composition.method import declare
 from factordiff.composition.mixture import Mixture
+from factordiff.composition.options import BETA, PARTICLES, RESAMPLING, SELECTION, WEIGHTS
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.state import SamplerState
 from factordiff.types import ExpertLogProbs
@@ -43,6 +45,7 @@ class Corrected(Composition):
         return f"Corrected({self.proposal!r}, beta={self.beta})"
 
 
+@declare("fkc", BETA, PARTICLES, SELECTION, RESAMPLING, drawn=True)
 def feynman_kac(beta: Sequence[float] | None = None) -> Corrected:
     r"""Feynman-Kac correctors (FKC): the product as proposal, so that a reveal costs $\log z_i$.
 
@@ -51,11 +54,16 @@ def feynman_kac(beta: Sequence[float] | None = None) -> Corrected:
     return Corrected(GeometricMean() if beta is None else Product(beta), beta)
 
 
-def rne(beta: Sequence[float] | None = None, proposal: Composition | None = None) -> Corrected:
-    r"""RNE: path-ratio weights under any proposal (default: the uniform mixture). Exponents default to $1/M$.
+@declare("rne", BETA, WEIGHTS, PARTICLES, SELECTION, RESAMPLING, drawn=True)
+def rne(
+    beta: Sequence[float] | None = None,
+    proposal: Composition | None = None,
+    weights: Sequence[float] | None = None,
+) -> Corrected:
+    r"""RNE: path-ratio weights under any proposal (default: a mixture with these weights). Exponents default to $1/M$.
 
     The proposal must be able to draw whatever the target allows; a mixture of all experts always can.
 
     Paper: Eq. (6).
     """
-    return Corrected(Mixture() if proposal is None else proposal, beta)
+    return Corrected(Mixture(weights) if proposal is None else proposal, beta)

@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
+from factordiff.composition.method import declare
+from factordiff.composition.options import WEIGHTS
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, ExpertLogProbs
@@ -23,6 +25,7 @@ def mixture(log_probs: ExpertLogProbs, log_weights: Float[Tensor, "expert *batch
     return (log_weights.to(log_probs.dtype) + log_probs).logsumexp(0)
 
 
+@declare("mixture", WEIGHTS)
 class Mixture(Composition):
     r"""$r_i(v) = \sum_m \omega_m\, p_{m,i}(v)$ with fixed weights (default $1/M$).
 

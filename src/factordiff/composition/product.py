@@ -10,6 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
+from factordiff.composition.method import declare
+from factordiff.composition.options import BETA
 from factordiff.state import SamplerState
 from factordiff.types import ExpertLogProbs
 
@@ -39,6 +41,7 @@ def power(log_probs: ExpertLogProbs, beta: Float[Tensor, "expert *batch_cell"]) 
     return torch.where(beta == 0, 0.0, beta * log_probs)
 
 
+@declare("product", BETA)
 class Product(Composition):
     r"""$r_i(v) \propto \prod_m p_{m,i}(v)^{\beta_m}$ (default $\beta_m = 1$).
 
@@ -58,6 +61,7 @@ class Product(Composition):
         return "Product()" if self.beta is None else f"Product({list(self.beta)})"
 
 
+@declare("geometric-mean")
 class GeometricMean(Composition):
     r"""$r_i(v) \propto \prod_m p_{m,i}(v)^{1/M}$: the table's "Average (PoE)".
 

@@ -18,6 +18,8 @@ from factordiff.composition.confidence import (
     temper,
 )
 from factordiff.composition.factors import Labels, Partition, labels_for
+from factordiff.composition.method import declare
+from factordiff.composition.options import FACTORS, TEMPERATURES, Option
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -43,6 +45,7 @@ def routed(log_probs: ExpertLogProbs, z: RoutingMap) -> CellLogProbs:
     return log_probs.gather(0, index).squeeze(0)
 
 
+@declare("routing", TEMPERATURES, FACTORS)
 class Routing(Composition):
     r"""FactorDiff: each factor is routed to the expert that is surest about it.
 
@@ -83,6 +86,12 @@ class Routing(Composition):
         return f"Routing({shape}, temperatures={self.temperatures}, aggregate={self.aggregate!r})"
 
 
+@declare(
+    "soft-routing",
+    Option("softness", "0 is hard routing, a large one the uniform mixture.", default=0.1, above=True),
+    TEMPERATURES,
+    FACTORS,
+)
 class SoftRouting(Composition):
     r"""Weights $\alpha_{m,f} = \mathrm{softmax}_m(C_{m,f} / \lambda)$ in place of the maximum.
 

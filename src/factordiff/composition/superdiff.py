@@ -11,7 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, per_expert
+from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
+from factordiff.composition.options import WEIGHTS, Option
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -21,6 +23,17 @@ SMALLEST_PROBABILITY = 1e-8  # an expert's hard zero would make a divergence inf
 AGREEMENT = 1e-12  # experts closer than this are the same
 
 
+@declare(
+    "superdiff",
+    WEIGHTS,
+    Option(
+        "density_temperature",
+        "How fast densities decide: 0 is the plain mixture.",
+        default=1.0,
+        argument="temperature",
+    ),
+    Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0),
+)
 class SuperDiff(Composition):
     r"""SuperDiff OR: $r = \sum_m \kappa_m p_m$, $\kappa = \mathrm{softmax}_m(T(\ell_m + b_m) + \log\omega_m)$.
 
@@ -71,6 +84,10 @@ def responsibilities(
     return torch.log_softmax(torch.where(possible, score, log_omega.expand_as(score)), dim=0)
 
 
+@declare(
+    "superdiff-and",
+    Option("form", "How they combine.", kind="choice", default="geometric", choices=("geometric", "linear")),
+)
 class SuperDiffAnd(Composition):
     r"""SuperDiff AND: one $\kappa$ per sample that equalises the experts' expected log-density increments.
 

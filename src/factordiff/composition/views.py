@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
+from factordiff.composition.method import declare
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, ExpertLogProbs
@@ -60,6 +63,17 @@ class Views(Composition):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(occupancy={self.occupancy}, color={self.color})"
+
+
+@declare("views", objectives=True, most=2)
+def views_of(objectives: Sequence[str]) -> Views:
+    """Occupancy from the expert that was trained on it, color from the other one."""
+    if len(objectives) != 2 or "occupancy" not in objectives:
+        raise InvalidInput(
+            f"method: 'views' takes two experts, one of them trained on occupancy, got {', '.join(objectives)}"
+        )
+    occupancy = objectives.index("occupancy")
+    return Views(occupancy=occupancy, color=1 - occupancy)
 
 
 class HardViews(Views):

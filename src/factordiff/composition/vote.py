@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from factordiff.composition.method import declare
+from factordiff.composition.options import PARTICLES
+from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
+
+RUNS = replace(PARTICLES, name="runs", help="Runs of each expert.", default=3, argument="particles")
+
+
+@declare("vote", RUNS, fewest=1, drawn=True, selection="vote")
+def each_alone() -> Single:
+    """A vote over drawn answers of every expert, cell by cell: each runs alone, and all runs are counted."""
+    return Single()
 
 
 def majority_vote(samples: Int[Tensor, "run item cell"], values: int) -> Int[Tensor, "item cell"]:

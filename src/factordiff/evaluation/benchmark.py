@@ -14,9 +14,10 @@ from torch import Tensor
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.scoring import grid_right
 from factordiff.arc.shapes import answer_grid
+from factordiff.composition.method import Method
+from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.methods import Method, answer, drawn_by_weight
 from factordiff.evaluation.specialists import (
     Asked,
     ColorQuestion,
@@ -84,7 +85,7 @@ def evaluate_batch(
 ) -> list[Record]:
     """Answer these queries in one batch; `grids` also cuts each canvas to its inferred shape, as ARC asks."""
     asked, condition, x_t, x_0 = pose(question, experts, queries.condition(index), queries.x_0[index])
-    samples = answer(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index, engine=engine)
+    samples = decode(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index, engine=engine)
     wrong = _wrong_cells(samples.x_0, x_0)
     wrong_drawn: list[tuple[int, ...]] | None = None
     if how.selection == "highest-target":  # the same run, read the other way

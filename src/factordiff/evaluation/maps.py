@@ -9,8 +9,8 @@ import torch
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import COLORS
-from factordiff.composition.composition import Single
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample

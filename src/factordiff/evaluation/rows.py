@@ -16,19 +16,19 @@ from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
-from factordiff.composition.composition import Single
-from factordiff.composition.factors import Partition, blocks, components, rows, whole
+from factordiff.composition.factor_names import partition
+from factordiff.composition.method import Method, spec
+from factordiff.composition.single import Single
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
-from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import Question, evaluate_batch
-from factordiff.evaluation.methods import Method, Options, method
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.rules import reveal_rule
 from factordiff.training.machines import Machines
 
-FACTORS = ("pixel", "row", "block", "component", "whole")
+OWN = ("temperatures", "beta", "weights", "resampling")
 PARTICLE_METHODS = ("fkc", "rne")
 
 
@@ -46,6 +46,7 @@ class Row:
     resampling: float | None = None  # of particles; None is the usual half
     queries: int | None = None  # the first of the list; None is all
     question: Question = "full"
+    others: tuple[tuple[str, Any], ...] = ()  # further options of the method, by name
 
     @property
     def name(self) -> str:
@@ -63,6 +64,7 @@ class Row:
             parts.append("w" + "-".join(f"{number:g}" for number in self.weights))
         if self.resampling is not None:
             parts.append(f"r{self.resampling:g}")
+        parts += [f"{name}-{_spelled(value)}" for name, value in self.others]
         return ".".join(parts)
 
     def file(self, folder: Path) -> Path:
@@ -83,6 +85,7 @@ class Settings:
     dtype: str = "float32"
     compiled: bool = False
     cycles: tuple[int, int] | None = None  # refinement in place of the trained
+    reveal: str = ""  # a rule by name in place of the paper's order in `steps` steps
 
     def batch(self, row: Row) -> int:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
@@ -123,14 +126,21 @@ class Place:
 def header(row: Row, settings: Settings, weights: dict[str, str], data: str, listed: int) -> dict[str, Any]:
     """What a file of this row's records must say about itself."""
     determined = {key: value for key, value in asdict(row).items() if key not in ("queries", "experts")}
+    # What came later is named only where it is used, so that older records still say the same of themselves.
+    determined = {key: value for key, value in determined.items() if key != "others" or value}
+    run = {key: value for key, value in asdict(settings).items() if key != "reveal" or value}
     return {
         "row": row.name,
         "data": data,
         "weights": {name: weights[name] for name in row.experts},
         "listed": listed,
         "method": _as_json(determined),
-        "settings": _as_json(asdict(settings)),
+        "settings": _as_json(run),
     }
+
+
+def _spelled(value: Any) -> str:
+    return "-".join(f"{number:g}" for number in value) if isinstance(value, tuple | list) else f"{value}"
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
@@ -143,28 +153,24 @@ def build_method(
     """The row's method for a batch; factors may depend on the queries in it."""
     if row.method == "floor":  # every expert is asked and the first is believed: what any composition costs
         return Method("floor", Single(0))
-    options = Options(
-        temperatures=row.temperatures,
-        partition=_partition(row.factors, queries, index),
-        beta=row.beta,
-        weights=row.weights,
-        softness=settings.softness,
-        resampling=Options.resampling if row.resampling is None else row.resampling,
-        particles=settings.particles,
-        runs=settings.runs,
-    )
-    return method(row.method, objectives, options)
-
-
-def _partition(factors: str, queries: EvaluationSet, index: Tensor) -> Partition | None:
-    if factors == "pixel":
-        return None
-    if factors == "component":
-        return components(queries.pool[queries.queries[index], 0].to(torch.int64).view(-1, SIDE, SIDE))
-    fixed = {"row": rows(SIDE, SIDE), "block": blocks(SIDE, SIDE, 2, 2), "whole": whole(SIDE * SIDE)}
-    if factors not in fixed:
-        raise InvalidInput(f"factors: expected one of {', '.join(FACTORS)}, got {factors!r}")
-    return fixed[factors]
+    declared = spec(row.method)
+    set_ = {
+        "temperatures": row.temperatures,
+        "beta": row.beta,
+        "weights": row.weights,
+        "resampling": row.resampling,
+        "softness": settings.softness,
+        "particles": settings.particles,
+        "runs": settings.runs,
+    }
+    takes = {option.name for option in declared.options}
+    given = {name: value for name, value in set_.items() if name in takes and value is not None}
+    # The settings are of all rows; what a row itself says must be an option of its method.
+    given |= {name: value for name in OWN if (value := getattr(row, name)) is not None} | dict(row.others)
+    queried = queries.pool[queries.queries[index], 0].to(torch.int64)
+    factors = {"block": "block:2x2"}.get(row.factors, row.factors)
+    labels = partition(factors, SIDE * SIDE, (SIDE, SIDE), queried)
+    return declared.method(declared.check(given, row.experts), objectives, labels)
 
 
 def run_row(
@@ -187,7 +193,7 @@ def run_row(
     machines = place.machines
     device = queries.queries.device
     # What makes no sense is refused before a file is begun.
-    reveal = ByConfidence(settings.steps)
+    reveal = reveal_rule(settings.reveal) if settings.reveal else ByConfidence(settings.steps)
     build_method(row, settings, objectives, queries, torch.zeros(1, dtype=torch.int64, device=device))
     done = machines.from_first(gather(path, about) if machines.writes else set())
     mine = path if machines.world == 1 else path.with_name(f"{_stem(path)}.rank{machines.rank}{SUFFIX}")

@@ -106,7 +106,6 @@ def _answer(
         return replace(who, layout=(SIDE, SIDE)).sample(
             start,
             condition,
-            reveal=team.reveal or "fast",
             seed=seed,
             items=item,
             trace=trace,

@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composition, Single
+from factordiff.composition.composition import Composition
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import Samples, sample
 from factordiff.types import CellLogProbs, Tokens

@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 
 from factordiff.arc.grid import COLORS, SIDE, to_canvas
 from factordiff.arc.task import Task, parse_task
+from factordiff.composition.factor_names import NAMES
+from factordiff.composition.method import spec, specs
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.methods import METHODS, Options
-from factordiff.solving.factors import NAMES
 from factordiff.web.limits import API_VERSION, Limits
 
 RULES = ("fast", "exact", "confidence", "ancestral", "margin", "entropy", "product", "frechet")
 FACTORS = r"pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)"
+COUNTS = ("particles", "runs")
 LARGEST_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 
 
@@ -83,8 +84,8 @@ def read_request(content: Mapping[str, Any], known: Collection[str], limits: Lim
         raise InvalidInput(f"version: this server speaks version {API_VERSION}, got {_shown(version)}")
     task = _task(content.get("task"), limits)
     experts = _experts(content.get("experts", list(known)[:2]), known, limits)
-    method = _one_of("method", content.get("method", "routing" if len(experts) > 1 else "single"), METHODS)
-    usual = Options.runs if method == "vote" else Options.particles  # the command line's
+    method = _one_of("method", content.get("method", "routing" if len(experts) > 1 else "single"), specs())
+    usual = next((option.default for option in spec(method).options if option.name in COUNTS), 1)
     return SolveRequest(
         task=task,
         test=_whole("test", content.get("test", 0), 0, len(task.tests) - 1),

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, COLORS, SIDE, Grid, to_rows
 from factordiff.arc.shapes import answer_grid
-from factordiff.evaluation.methods import Method, Options, answer
+from factordiff.composition.method import Method, spec
+from factordiff.engine.decode import decode
 from factordiff.experts.condition import Condition
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.sampler import Samples
-from factordiff.solving.pace import reveal_rule
 from factordiff.solving.solver import condition_of, starting_canvas
 from factordiff.solving.team import Member, Team
 from factordiff.web.limits import API_VERSION
@@ -46,13 +47,20 @@ class Prepared:
 def prepare(request: SolveRequest, roster: Roster) -> Prepared:
     """The parts of the run, the same that the command line would use; what does not fit together is refused."""
     entries = [roster[name] for name in request.experts]
+    declared, asked = spec(request.method), request.particles
+    settings = {
+        "temperatures": request.temperatures,
+        "factors": request.factors,
+        "softness": request.softness,
+        "particles": asked,
+        "runs": asked,
+    }
+    taken = {option.name: settings[option.name] for option in declared.options if option.name in settings}
     team = Team(
         tuple(Member(entry.name, entry.expert, entry.objective) for entry in entries),
         request.method,
-        request.temperatures,
-        request.factors,
+        declared.check(taken, request.experts),
         (SIDE, SIDE),
-        options=Options(softness=request.softness, particles=request.particles, runs=request.particles),
         device=roster.device,
     )
     condition = condition_of(request.task, request.test).to(roster.device)
@@ -100,7 +108,7 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         one_by_one=how.selection == "vote",
     )
     experts, composition, reveal = observer.watch(prepared.team.experts, how.composition, prepared.reveal)
-    samples = answer(
+    samples = decode(
         replace(how, composition=composition),
         experts,
         prepared.x_t,
@@ -138,7 +146,7 @@ def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> E
     # Only to stop between passes: what an expert does alone is not shown step by step.
     observer = Observer(lambda said: None, check, detail=False)
     for place, name in enumerate(team.names):
-        samples = answer(
+        samples = decode(
             team.alone(place).how(CELLS, prepared.condition),
             [WatchedExpert(team.experts[place], place, observer)],
             prepared.x_t,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from factordiff.evaluation.methods import METHODS
+from factordiff.composition.method import specs
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import FACTORS, LARGEST_SEED, RULES
 
@@ -52,7 +52,7 @@ def request_schema(limits: Limits) -> Schema:
                 "description": "names from /api/v1/about; ties go to the first; by default the first two",
             },
             "method": {
-                "enum": list(METHODS),
+                "enum": list(specs()),
                 "description": "routing by default, single with one expert",
             },
             "temperatures": {

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from factordiff.composition.factor_names import NAMES
+from factordiff.composition.method import specs
 from factordiff.errors import FactorDiffError, MissingDependency
-from factordiff.evaluation.methods import METHODS
-from factordiff.solving.factors import NAMES
 from factordiff.web.exchange import Exchange
 from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
@@ -129,7 +129,7 @@ def about_server(roster: Roster, limits: Limits) -> dict[str, Any]:
             {"name": entry.name, "objective": entry.objective, **entry.about}
             for entry in roster.entries.values()
         ],
-        "methods": list(METHODS),
+        "methods": list(specs()),
         "factors": list(NAMES),
         "rules": list(RULES),
         "limits": {

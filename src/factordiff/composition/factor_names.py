@@ -10,7 +10,6 @@ from torch import Tensor
 from factordiff.composition import factors
 from factordiff.composition.factors import Partition
 from factordiff.errors import InvalidInput
-from factordiff.experts.condition import Condition
 
 NAMES = ("pixel", "row", "column", "block:HxW", "component", "whole")
 _BLOCK = re.compile(r"block:([1-9][0-9]*)x([1-9][0-9]*)")
@@ -32,7 +31,7 @@ def partition(
 ) -> Partition | None:
     """The partition of that name; None for `pixel`, which needs no labels.
 
-    Rows, columns and blocks need a `layout` (height, width); components are those of the query, one map per item.
+    Rows, columns and blocks need a `layout` (height, width); components are those of each item's query.
     """
     check_factors(name)
     if name == "pixel":
@@ -54,8 +53,3 @@ def partition(
     block = _BLOCK.fullmatch(name)
     assert block is not None
     return factors.blocks(*layout, int(block[1]), int(block[2]))
-
-
-def query_of(condition: object) -> Int[Tensor, "item cell"] | None:
-    """The query grid of every item, where the condition has one."""
-    return condition.query if isinstance(condition, Condition) else None

@@ -1,0 +1,129 @@
+"""What a person may set: every option of every method is declared once, beside the method that takes it.
+
+Flags, forms, schemas, checks and the table in the docs are all made of these declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from factordiff.errors import InvalidInput
+
+Kind = Literal["number", "whole", "choice", "factors"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting: its name, kind, bounds, and what it is when nobody says anything.
+
+    `per_expert`: a number for each expert, in order or by name; `usual` is that of an expert who is not named.
+    `above`: the least number itself is refused too.
+    """
+
+    name: str
+    help: str
+    kind: Kind = "number"
+    default: Any = None
+    least: float = 0.0
+    most: float = math.inf
+    above: bool = False
+    choices: tuple[str, ...] = ()
+    per_expert: bool = False
+    usual: float = 1.0
+    argument: str = ""  # what the composition calls it, if not by this name
+
+    def check(self, given: Any, names: Sequence[str]) -> Any:
+        """The value as a method takes it, or a sentence about what is wrong; `names` are the experts', in order."""
+        if given is None:
+            return self.default
+        if self.per_expert:
+            return self._of_experts(given, names)
+        if self.kind == "choice":
+            if given not in self.choices:
+                raise InvalidInput(f"{self.name}: expected one of {', '.join(self.choices)}, got {given!r}")
+            return given
+        if self.kind == "factors":
+            return given  # a name or labels; what they mean depends on the cells
+        return self._number(given, "")
+
+    def read(self, text: str) -> Any:
+        """The value that a person typed: `0.5`, or `1,0.25`, or `trans-occ=0.25`; not checked yet."""
+        try:
+            if not self.per_expert:
+                return {"number": float, "whole": int}.get(self.kind, str)(text)
+            parts = [part.strip() for part in text.split(",") if part.strip()]
+            named = [part.rpartition("=") for part in parts]
+            if all(sign for _, sign, _ in named):
+                return {name.strip(): float(number) for name, _, number in named}
+            return [float(part) for part in parts]
+        except ValueError:
+            raise InvalidInput(f"{self.name}: expected {self.spelled}, got {text!r}") from None
+
+    @property
+    def spelled(self) -> str:
+        """How it is written on a command line."""
+        if self.per_expert:
+            return "a number for each expert, or NAME=NUMBER for some"
+        what = {"number": "a number", "whole": "a whole number", "factors": "a name"}
+        return what.get(self.kind, "|".join(self.choices))
+
+    def _of_experts(self, given: Any, names: Sequence[str]) -> tuple[float, ...]:
+        if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
+            raise InvalidInput(
+                f"{self.name}: expected a number for each expert, or numbers by name, got {given!r}"
+            )
+        if isinstance(given, Mapping):
+            unknown = sorted(set(given) - set(names))
+            if unknown:
+                raise InvalidInput(
+                    f"{self.name}: no expert is called {unknown[0]!r}; expected {', '.join(names)}"
+                )
+            given = [given.get(name, self.usual) for name in names]
+        if len(given) != len(names):
+            raise InvalidInput(
+                f"{self.name}: expected {len(names)} numbers, one per expert, got {len(given)}"
+            )
+        numbers = zip(names, given, strict=True)
+        return tuple(float(self._number(number, f" for {name}")) for name, number in numbers)
+
+    def _number(self, given: Any, whose: str) -> float | int:
+        allowed = int if self.kind == "whole" else int | float
+        within = (
+            isinstance(given, allowed)
+            and not isinstance(given, bool)
+            and math.isfinite(given)
+            and (self.least < given if self.above else self.least <= given)
+            and given <= self.most
+        )
+        if not within:
+            raise InvalidInput(f"{self.name}: expected {self._bounds()}{whose}, got {given!r}")
+        return given if self.kind == "whole" else float(given)
+
+    def _bounds(self) -> str:
+        what = "a whole number" if self.kind == "whole" else "a finite number"
+        if self.most < math.inf:
+            return f"{what} from {self.least:g} to {self.most:g}"
+        if self.above and self.least == 0:
+            return what.replace("finite", "finite positive")
+        return f"{what} of at least {self.least:g}"
+
+
+# Options that several methods take.
+WEIGHTS = Option("weights", "Weights of the mixture.", per_expert=True)
+BETA = Option("beta", "Exponents of the product.", per_expert=True)
+TEMPERATURES = Option("temperatures", "Routing temperatures.", per_expert=True, above=True)
+FACTORS = Option(
+    "factors", "pixel, row, column, block:2x2, component, whole, or labels.", kind="factors", default="pixel"
+)
+PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0)
+RESAMPLING = Option("resampling", "Resample below this share of effective particles.", default=0.5, most=1.0)
+SELECTION = Option(
+    "selection",
+    "Which particle is the answer.",
+    kind="choice",
+    default="highest-target",
+    choices=("draw", "highest-target", "vote", "first"),
+)
