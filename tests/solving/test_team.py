@@ -99,7 +99,6 @@ def test_a_partition_can_be_given_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"experts": "trans-full"}, InvalidInput, "experts: expected a list of experts, got 'trans-full'"),
         ({"experts": []}, InvalidInput, "at least one expert"),
         ({"experts": [3]}, InvalidInput, "number 1 is a int, expected a name, a folder, or an object with"),
         ({"experts": ["nobody"]}, Unavailable, "'nobody' is neither a folder nor a shipped expert"),

@@ -17,7 +17,6 @@ from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
 from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
 from factordiff.evaluation.places import check_folder
-from factordiff.experiments.pairs import COL_OCC
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters
@@ -30,7 +29,7 @@ SECONDS_PER_STEP = 0.06
 
 def specialists() -> Team:
     """The paper's two specialists with its routing temperatures."""
-    return compose(list(COL_OCC.experts), reveal="fast", temperatures=COL_OCC.temperatures)
+    return compose("col+occ")
 
 
 def demonstrate(console: Console, experts: Sequence[str], folder: Path, held_out: int = HELD_OUT) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from factordiff.cli.app import app
 from factordiff.cli.method_options import MethodCommand, given_options
+from factordiff.errors import InvalidInput
 
 SOME_REFUSED = 3
 
@@ -20,8 +22,14 @@ def solve(
         str, typer.Argument(metavar="TASK", help="A task file, a folder, a challenges file, or - for stdin.")
     ],
     experts: Annotated[
-        str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
-    ] = "trans-full,conv-full",
+        str,
+        typer.Option(
+            help="Names or folders of experts, joined by commas; the first wins ties. By default trans-full,conv-full."
+        ),
+    ] = "",
+    team: Annotated[
+        str, typer.Option(help="A whole team with its numbers: full+full, occ+full, col+occ, or a file.")
+    ] = "",
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[
         str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
@@ -42,7 +50,9 @@ def solve(
     others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
+    from factordiff.sampling.rules import reveal_rule
     from factordiff.solving.pictures import check_path_to_show
+    from factordiff.solving.solver import DEFAULT_EXPERTS
     from factordiff.solving.sources import STANDARD_INPUT, read_source
     from factordiff.solving.team import compose
     from factordiff.training.machines import choose_device
@@ -51,15 +61,16 @@ def solve(
     outputs.check()
     names = [name.strip() for name in experts.split(",") if name.strip()]
     tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
-    team = compose(
-        names,
-        method,
-        reveal=reveal,
-        device=choose_device(device),
-        **given_options("single" if len(names) == 1 and method == "routing" else method),
-    )
+    alone = len(names) == 1 and method == "routing"
+    options = given_options("single" if alone else method)
+    if team and (names or options or method != "routing"):
+        raise InvalidInput("--team: it has its experts, method and numbers; leave the others out")
+    who = team or names or list(DEFAULT_EXPERTS)
+    together = compose(who, method, device=choose_device(device), **options)
+    if reveal != together.reveal:
+        together = replace(together, reveal=reveal_rule(reveal))
     if animate is not None:
-        check_path_to_show(team)
-    refused = answer_all(team, tasks, seed, outputs)
+        check_path_to_show(together)
+    refused = answer_all(together, tasks, seed, outputs)
     if refused:
         raise typer.Exit(SOME_REFUSED)

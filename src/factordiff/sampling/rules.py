@@ -57,6 +57,23 @@ def rule_named(text: str) -> RevealRule:
         ) from error
 
 
+def rule_name(rule: RevealRule) -> str:
+    """The name that `reveal_rule` reads as this rule.
+
+    >>> rule_name(Repaired(ByMargin(0.9), 0.5)), rule_name(ByProduct(0.99, "frechet"))
+    ('margin:0.9+repair:0.5', 'frechet:0.99')
+    """
+    if isinstance(rule, Repaired) and rule.rounds == 1:
+        return f"{rule_name(rule.rule)}{REPAIR}{rule.threshold}"
+    if isinstance(rule, ByProduct):
+        return f"{rule.bound}:{rule.threshold}"
+    for name in ("confidence", "ancestral", "margin", "entropy"):
+        kind = type(_BUILDERS[name]("1"))
+        if type(rule) is kind:
+            return f"{name}:{next(iter(vars(rule).values()))}"
+    raise InvalidInput(f"reveal: {rule!r} has no name; those of {', '.join(RULES)} have")
+
+
 def _plain(text: str) -> RevealRule:
     name, _, number = text.partition(":")
     if name not in _BUILDERS:

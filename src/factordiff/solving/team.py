@@ -28,6 +28,7 @@ from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
+from factordiff.solving.team_file import read_team, save_team
 from factordiff.training.machines import choose_device
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Member:
     name: str
     expert: Expert
     objective: str = "full"
+    folder: Path | None = None  # where it was loaded from
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.objective})"
@@ -137,6 +139,10 @@ class Team:
         """The team of this one expert."""
         return replace(self, members=(self.members[index],), method="single", options={})
 
+    def save(self, file: str | Path) -> Path:
+        """Write the team as JSON; `compose(FILE)` puts it together again."""
+        return save_team(self, file)
+
     def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
         """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""
         from factordiff.solving.solver import solve_task
@@ -145,7 +151,7 @@ class Team:
 
 
 def compose(
-    experts: Sequence[ExpertLike] | Mapping[str, ExpertLike],
+    experts: Sequence[ExpertLike] | Mapping[str, ExpertLike] | str | Path,
     method: str | Composition = "routing",
     *,
     layout: tuple[int, int] | None = None,
@@ -157,7 +163,8 @@ def compose(
 ) -> Team:
     """Put experts together: shipped names, folders, or any objects that are experts.
 
-    Names come from a mapping, or from the folder, or are counted. `method` is a name or a composition of one's own.
+    Or a whole team: the file that `Team.save` wrote, or a shipped team's name (`col+occ`), with all its numbers. Names
+    come from a mapping, or from the folder, or are counted. `method` is a name or a composition of one's own.
     `options` are the method's (`factordiff eval --help` lists them): a number per expert in order or by name, as
     `temperatures={"trans-occ": 0.25}`; `factors` is a name (`pixel`, `row`, `column`, `block:2x2`, `component`,
     `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule. `objectives` say
@@ -168,9 +175,12 @@ def compose(
     Team(edges (full) + middle (full); routing; temperatures 1, 0.5; reveal fast)
     """
     if isinstance(experts, str | Path):
-        raise InvalidInput(
-            f"experts: expected a list of experts, got {str(experts)!r}; write [{str(experts)!r}]"
-        )
+        if (method, layout, reveal, objectives, options) != ("routing", None, "fast", None, {}):
+            raise InvalidInput(
+                f"experts: {str(experts)!r} names a whole team, with its method and numbers; name its experts in "
+                "a list to set others"
+            )
+        return compose(**read_team(experts), engine=engine, device=device)
     device = _device(device)
     named = experts.items() if isinstance(experts, Mapping) else [(None, expert) for expert in experts]
     members = [_member(name, expert, number, device) for number, (name, expert) in enumerate(named)]
@@ -247,7 +257,7 @@ def _member(name: str | None, expert: ExpertLike, number: int, device: torch.dev
     if isinstance(expert, str | Path):
         found = find_expert(expert)
         objective = str(read_config(found.folder).get("about", {}).get("objective", "full"))
-        return Member(name or found.name, load_expert(found.folder, device), objective)
+        return Member(name or found.name, load_expert(found.folder, device), objective, found.folder)
     if not isinstance(expert, Expert):
         raise InvalidInput(
             f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "

@@ -1,0 +1,91 @@
+"""A team as a file: its experts by name and hash, its method and every number that was set. JSON, nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factordiff.errors import CheckpointError, InvalidInput, Unavailable
+from factordiff.experts.store import weight_hash, write_whole
+from factordiff.experts.whereabouts import SHIPPED, find_expert
+from factordiff.sampling.rules import rule_name
+
+if TYPE_CHECKING:
+    from factordiff.solving.team import Team
+
+VERSION = 1
+SHIPPED_TEAMS = SHIPPED / "teams"
+KEYS = {"version", "experts", "method", "options", "reveal", "layout"}
+
+
+def shipped_teams() -> list[str]:
+    """The names of the teams that come with the package."""
+    return sorted(path.stem for path in SHIPPED_TEAMS.glob("*.json"))
+
+
+def find_team(name: str | Path) -> Path:
+    """The file of a team: a file of its own, or a shipped one by its name."""
+    if Path(name).is_file():
+        return Path(name)
+    if str(name) in shipped_teams():
+        return SHIPPED_TEAMS / f"{name}.json"
+    raise Unavailable(
+        f"team: {str(name)!r} is neither a file nor a shipped team (shipped: {', '.join(shipped_teams())}); "
+        f"experts are given as a list, such as [{str(name)!r}]"
+    )
+
+
+def save_team(team: Team, file: str | Path) -> Path:
+    """Write the team; it must be made of experts in folders and of a method that has a name."""
+    if not isinstance(team.method, str):
+        raise InvalidInput(
+            f"team: its method is a {team.method_name} of your own, and a file can only name methods; declare it "
+            "under a name (composition.method.declare)"
+        )
+    experts = []
+    for member in team.members:
+        if member.folder is None:
+            raise InvalidInput(
+                f"team: {member.name} is an object, and a file can only name folders; save it as an expert first"
+            )
+        shipped = member.folder.parent == SHIPPED
+        where = member.folder.name if shipped else str(member.folder.resolve())
+        experts.append({"name": member.name, "expert": where, "weights": weight_hash(member.folder)})
+    for name, value in team.options.items():
+        if not isinstance(value, str | int | float | tuple):
+            raise InvalidInput(f"{name}: it was given as a tensor, and a file can only name factors")
+    content = {
+        "version": VERSION,
+        "experts": experts,
+        "method": team.method,
+        "options": team.options,
+        "reveal": team.reveal if isinstance(team.reveal, str) else rule_name(team.reveal),
+        "layout": team.layout,
+    }
+    write_whole(Path(file), (json.dumps(content, indent=2) + "\n").encode())
+    return Path(file)
+
+
+def read_team(file: str | Path) -> dict[str, Any]:
+    """What `compose` needs to put the team together again; experts whose weights are others are refused."""
+    path = find_team(file)
+    try:
+        content = json.loads(path.read_text())
+        if content.keys() != KEYS or content["version"] != VERSION:
+            raise ValueError(f"expected the keys {', '.join(sorted(KEYS))} and version {VERSION}")
+        experts = {one["name"]: one["expert"] for one in content["experts"]}
+        wanted = {one["name"]: one.get("weights") for one in content["experts"]}
+        method, options, reveal = content["method"], dict(content["options"]), content["reveal"]
+        layout = None if content["layout"] is None else tuple(content["layout"])
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path}: not a team as `Team.save` writes it ({error})") from error
+    for name, weights in wanted.items():
+        if weights is not None and weight_hash(find_expert(experts[name]).folder) != weights:
+            raise CheckpointError(
+                f"{path}: {name} has other weights now than when the team was saved; its numbers were set for those. "
+                "Put the weights back, or compose and fit the team again"
+            )
+    return {"experts": experts, "method": method, "reveal": reveal, "layout": layout, **options}
