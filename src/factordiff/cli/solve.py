@@ -22,11 +22,11 @@ def solve(
         str, typer.Argument(metavar="TASK", help="A task file, a folder, a challenges file, or - for stdin.")
     ],
     experts: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Names or folders of experts, joined by commas; the first wins ties. By default trans-full,conv-full."
         ),
-    ] = "",
+    ] = None,
     team: Annotated[
         str, typer.Option(help="A whole team with its numbers: full+full, occ+full, col+occ, or a file.")
     ] = "",
@@ -59,13 +59,13 @@ def solve(
 
     outputs = Outputs(picture, animate, trace, out, explain)
     outputs.check()
-    names = [name.strip() for name in experts.split(",") if name.strip()]
+    names = [name.strip() for name in (experts or "").split(",") if name.strip()]
     tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
     alone = len(names) == 1 and method == "routing"
     options = given_options("single" if alone else method)
-    if team and (names or options or method != "routing"):
+    if team and (experts is not None or options or method != "routing"):
         raise InvalidInput("--team: it has its experts, method and numbers; leave the others out")
-    who = team or names or list(DEFAULT_EXPERTS)
+    who = team or (list(DEFAULT_EXPERTS) if experts is None else names)
     together = compose(who, method, device=choose_device(device), **options)
     if reveal != together.reveal:
         together = replace(together, reveal=reveal_rule(reveal))
