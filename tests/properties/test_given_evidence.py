@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import product as tuples
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from factordiff.composition.composition import Composition, Single
 from factordiff.composition.evidence import Evidence
+from factordiff.composition.factors import rows
+from factordiff.composition.mixture import Mixture
+from factordiff.composition.routing import Routing
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.given_evidence import chain_rule_evidence, fold_evidence
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
 from factordiff.toy.law import exact_law
+from factordiff.toy.world import two_halves
 from tests.block_world import BlockWorld
 from tests.enumeration import State, marginal, tv
 from tests.toy import CELLS, EXPERTS, MASK, P_1, P_2, ROUNDING, STATES, assert_drawn_from
@@ -106,3 +113,29 @@ def test_15_folds_are_an_approximation_and_parts_of_the_chain_rule_become_exact(
     assert tv(law, truth) == pytest.approx(distances(scores, start[None]), abs=ROUNDING)
     assert tv(law, truth) == pytest.approx(0.181, abs=5e-4)
     assert distances(nothing[:, :1], start[None]) == pytest.approx(0.073, abs=5e-4)
+
+
+def test_15_the_path_says_who_spoke_and_only_given_cells_say_who_is_right() -> None:
+    """Each expert knows one half and is wrongly sure of the other; nobody is told which half is whose."""
+    world, halves = two_halves(wrongly_sure=True), rows(2, 2)
+    truth = world.truth.numpy()
+
+    def law(composition: Composition, start: Tensor | None = None) -> np.ndarray:
+        return exact_law(world.experts, composition, CELLS, start=start).distribution().numpy()
+
+    # from nothing: each half is drawn from the even mixture, however much of it has been revealed
+    alone = [law(Single(0)), law(Single(1))]
+    first, second = (sum(table.sum(half) for table in alone) / 2 for half in ((2, 3), (0, 1)))
+    assert tv(law(Evidence(halves)), np.multiply.outer(first, second)) < ROUNDING
+    assert tv(law(Evidence(halves)), truth) == pytest.approx(0.463, abs=5e-4)
+    # with one cell of each half given, on average over what the truth gives
+    off = dict.fromkeys(("mixture", "routing", "path", "scored"), 0.0)
+    for cells, values in tuples([(0, 2), (0, 3), (1, 2), (1, 3)], tuples(range(MASK), repeat=2)):
+        x_t = torch.full((1, CELLS), MASK)
+        x_t[0, list(cells)] = torch.tensor(values)
+        x = tuple(x_t[0].tolist())
+        scored = Evidence(halves, evidence=chain_rule_evidence(world.experts, x_t)[0])
+        each = (Mixture(), Routing(), Evidence(halves), scored)
+        for name, composition in zip(off, each, strict=True):
+            off[name] += marginal(truth, x) / 4 * tv(law(composition, x_t[0]), conditional(truth, x))
+    assert list(off.values()) == pytest.approx([0.480, 0.540, 0.480, 0.354], abs=5e-4)
