@@ -19,7 +19,7 @@ from factordiff.composition.emission import log_prob_at
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
-from factordiff.sampling.request import check_items, check_seed, check_tokens, common_vocabulary
+from factordiff.sampling.request import check_tokens, common_vocabulary
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose, uniform
 from factordiff.types import Cells
@@ -78,8 +78,12 @@ def dealt(
     """The part of every given cell: dealt out in an order that belongs to item and cell, in equal numbers."""
     if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
         raise InvalidInput(f"{name}: expected a whole number of at least 1, got {parts!r}")
-    check_seed(seed)
-    check_items(items, len(given))
+    if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
+        raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
+    if items is not None and (items.shape != (len(given),) or items.is_floating_point()):
+        raise InvalidInput(
+            f"items: expected {len(given)} whole-number ids, one per item, got shape {tuple(items.shape)}"
+        )
     ids = torch.arange(len(given), device=given.device) if items is None else items
     cell = torch.arange(given.shape[1], device=given.device)
     numbers = uniform(seed, Purpose.FOLD, ids[:, None], cell)

@@ -40,7 +40,10 @@ def check_request(
     check_tokens(x_t, vocabulary)
     corrected = composition.target(len(experts)) is not None
     check_settings(temperature, particles, selection, resampling, rule.repairs, seed, corrected)
-    check_items(items, len(x_t))
+    if items is not None and (items.shape != (len(x_t),) or items.is_floating_point()):
+        raise InvalidInput(
+            f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
+        )
     row_bytes = 8 * COPIES * len(experts) * x_t.shape[1] * vocabulary.size
     check_memory(len(x_t) * particles if rows is None else rows, row_bytes, x_t.device)
 
@@ -103,21 +106,8 @@ def check_settings(
             "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne): "
             "their weights belong to the path"
         )
-    check_seed(seed)
-
-
-def check_seed(seed: int) -> None:
-    """Refuse anything but a whole number."""
     if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
-
-
-def check_items(ids: Tensor | None, items: int) -> None:
-    """Refuse ids that are not one whole number per item."""
-    if ids is not None and (ids.shape != (items,) or ids.is_floating_point()):
-        raise InvalidInput(
-            f"items: expected {items} whole-number ids, one per item, got shape {tuple(ids.shape)}"
-        )
 
 
 def check_condition(condition: Any, items: int) -> None:
