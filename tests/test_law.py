@@ -77,6 +77,15 @@ def test_three_experts_one_cell_and_forbidden_values() -> None:
     assert close(exact_law([coin], Single(), 1).distribution(), [0.25, 0.0, 0.75])
 
 
+def test_from_a_start_an_expert_alone_is_its_conditional() -> None:
+    found = exact_law(EXPERTS, Single(), CELLS, start=torch.tensor([3, 1, 3, 0])).distribution().numpy()
+    expected = np.zeros_like(P_1)
+    expected[:, 1, :, 0] = P_1[:, 1, :, 0] / P_1[:, 1, :, 0].sum()
+    assert close(found, expected)
+    full = exact_law(EXPERTS, Single(), CELLS, start=torch.tensor([2, 1, 0, 0]))
+    assert full.x_0.tolist() == [[2, 1, 0, 0]]
+
+
 def test_total_variation() -> None:
     one, other = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 0.5])
     assert total_variation(one, other) == pytest.approx(0.5)
@@ -89,6 +98,8 @@ def test_total_variation() -> None:
     ("options", "what"),
     [
         ({"reveal": Ancestral(4)}, "reveal: expected a rule that is not random, got Ancestral"),
+        ({"start": torch.tensor([0, 3])}, r"start: expected 4 tokens, one per cell, got shape \(2,\)"),
+        ({"start": torch.tensor([0, 3, 4, 3])}, r"x_t: expected values 0 \.\. 2 or the mask 3, got 0 \.\. 4"),
         ({"temperature": 0.0}, "temperature: expected a finite positive number, got 0.0"),
         ({"temperature": float("nan")}, "temperature: expected a finite positive number, got nan"),
     ],

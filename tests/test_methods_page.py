@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,3 +76,11 @@ def test_its_distances_are_the_readmes() -> None:
     quoted = {number for numbers in shown for number in numbers if number}
     assert len(quoted) > 10
     assert quoted <= measured, quoted - measured
+
+
+def test_the_example_of_evidence_routing_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "methods.md", "exec"), names)
+    assert names["drawn"].x_0[0, 1:3].tolist() == [1, 0]
+    assert names["passes"].tolist() == [4]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from factordiff.composition.correctors import Corrected as Corrected
     from factordiff.composition.correctors import feynman_kac as feynman_kac
     from factordiff.composition.correctors import rne as rne
+    from factordiff.composition.evidence import Evidence as Evidence
     from factordiff.composition.factors import blocks as blocks
     from factordiff.composition.factors import columns as columns
     from factordiff.composition.factors import components as components
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
     from factordiff.sampling.adaptive import Repaired as Repaired
+    from factordiff.sampling.given_evidence import chain_rule_evidence as chain_rule_evidence
+    from factordiff.sampling.given_evidence import fold_evidence as fold_evidence
     from factordiff.sampling.reveal import Ancestral as Ancestral
     from factordiff.sampling.reveal import ByConfidence as ByConfidence
     from factordiff.sampling.reveal import RevealRule as RevealRule
@@ -71,6 +74,7 @@ _HOMES = {
     "composition.composition": ("Composed", "Composition"),
     "composition.confidence": ("log_doubt", "margin"),
     "composition.correctors": ("Corrected", "feynman_kac", "rne"),
+    "composition.evidence": ("Evidence",),
     "composition.factors": (
         "blocks",
         "columns",
@@ -98,6 +102,7 @@ _HOMES = {
     "engine.batch_sizes": ("BatchSizes",),
     "engine.engine": ("Engine",),
     "engine.fast_network": ("FastNetwork",),
+    "sampling.given_evidence": ("chain_rule_evidence", "fold_evidence"),
     "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
     "sampling.sampler": ("sample",),
     "sampling.samples": ("Samples",),

@@ -24,7 +24,7 @@ class Purpose(IntEnum):
 
     TOKEN = 1  # the value of a revealed cell
     REVEAL = 2  # whether a cell is revealed (ancestral)
-    EXPERT = 3  # which expert speaks for a whole step (SuperDiff)
+    EXPERT = 3  # which expert speaks in a step: for a whole row (SuperDiff) or a factor of it
     RESAMPLE = 4  # the offset of systematic resampling
     SELECT = 5  # which particle is returned
     TIME = 6  # the diffusion time of a training item
@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     BOOTSTRAP = 14  # resampled tasks and queries
     RENAMING = 15  # how a training item's values are renamed
     SET = 16  # which of two sets of instances it comes from
+    FOLD = 17  # with which others a given cell is hidden, to be scored
 
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -102,6 +103,13 @@ class Draws:
         """One number per row and cell."""
         cell = torch.arange(cells, device=self.item.device)[None, :]
         return uniform(self.seed, purpose, self.item[:, None], self.particle[:, None], step[:, None], cell)
+
+    def factors(
+        self, purpose: Purpose, step: Int[Tensor, " batch"], labels: Int[Tensor, "batch cell"]
+    ) -> Float[Tensor, "batch cell"]:
+        """One number per row and label, written at every cell of that label; label 0 has the row's own number."""
+        key = (self.seed, purpose, self.item[:, None], self.particle[:, None], step[:, None])
+        return torch.where(labels == 0, self.rows(purpose, step)[:, None], uniform(*key, labels))
 
     def __getitem__(self, rows: Tensor | slice) -> Draws:
         return Draws(self.seed, self.item[rows], self.particle[rows])

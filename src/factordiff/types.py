@@ -14,4 +14,5 @@ CellLogProbs = Float[Tensor, "batch cell value"]  # one distribution per cell
 Spoken = Float[Tensor, "batch *voice cell value"]  # the same, or several side by side from a chorus
 ExpertLogProbs = Float[Tensor, "expert batch cell value"]  # one distribution per expert and cell
 RoutingMap = Int[Tensor, "batch cell"]  # z: which expert speaks for a cell
+ExpertCells = Float[Tensor, "expert batch cell"]  # one number per expert and cell
 LogDensities = Float[Tensor, "expert batch"]  # ell_m: log p_m of what each row has revealed

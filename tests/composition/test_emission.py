@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from factordiff.composition.composition import Composed
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_of_cells, tempered
+from factordiff.composition.evidence import Evidence
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.state import SamplerState
@@ -58,6 +59,32 @@ def test_cells_spoken_by_one_expert_mix_as_a_whole(case: Drawn, seed: int, tau: 
         assert float(found[row]) == pytest.approx(chance, rel=1e-9, abs=1e-300)
 
 
+@given(drawn(), seeds, temperatures)
+def test_cells_of_one_owner_mix_as_a_whole_and_owners_multiply(case: Drawn, seed: int, tau: float) -> None:
+    tokens, cells = some(seed, case)
+    random = np.random.default_rng(seed)
+    labels = torch.from_numpy(random.integers(tokens.shape[1], size=tokens.shape))
+    composed = Evidence(labels, evidence=torch.from_numpy(-random.random(case.log_p.shape[:3])))(
+        case.log_p, case.state
+    )
+    assert composed.weights is not None
+    assert composed.owners is not None
+    found = log_drawn(case.log_p, composed, tokens, cells, tau).exp()
+    for row in range(len(tokens)):
+        expected = 1.0
+        for label in set(labels[row][cells[row]].tolist()):
+            chance = 0.0
+            own = ((labels[row] == label) & cells[row]).nonzero().flatten().tolist()
+            for expert, kappa in enumerate(composed.weights[:, row, own[0]].tolist()):
+                alone = kappa
+                for cell in own:
+                    said = enumeration.tempered(case.p[expert, row, cell].tolist(), tau)
+                    alone *= said[int(tokens[row, cell])]
+                chance += alone
+            expected *= chance
+        assert float(found[row]) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
 @given(drawn(), seeds)
 def test_log_probs_of_cells_are_sums(case: Drawn, seed: int) -> None:
     tokens, cells = some(seed, case)
@@ -94,3 +121,21 @@ def test_one_expert_speaks_for_every_cell_of_a_step() -> None:
     assert (tokens == tokens[:, :1]).all()
     share = float(tokens[:, 0].double().mean())
     assert abs(share - 0.7) < 5 * math.sqrt(0.21 / rows)
+
+
+def test_one_expert_speaks_for_every_cell_of_a_factor_and_factors_choose_apart() -> None:
+    rows = 4000
+    log_p = torch.full((2, rows, 4, 2), -torch.inf, dtype=torch.float64)
+    log_p[0, :, :, 0] = 0.0  # the first expert always says 0, the second always 1
+    log_p[1, :, :, 1] = 0.0
+    start = state(torch.full((rows, 4), 2), 2, torch.zeros(2, rows, dtype=torch.float64))
+    composed = Evidence(torch.tensor([3, 0, 3, 0]), weights=[0.3, 0.7])(log_p, start)
+    tokens = draw_tokens(log_p, composed, 1.0, start)
+    assert torch.equal(tokens[:, 0], tokens[:, 2])
+    assert torch.equal(tokens[:, 1], tokens[:, 3])
+    for one, other, chance in ((1, 1, 0.49), (1, 0, 0.21), (0, 1, 0.21), (0, 0, 0.09)):
+        share = float(((tokens[:, 0] == one) & (tokens[:, 1] == other)).double().mean())
+        assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / rows)
+    # a factor of label 0 draws the numbers of a whole row
+    whole = draw_tokens(log_p, SuperDiff([0.3, 0.7])(log_p, start), 1.0, start)
+    assert torch.equal(tokens[:, 1], whole[:, 1])

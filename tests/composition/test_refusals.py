@@ -11,6 +11,7 @@ import torch
 
 from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.correctors import Corrected, feynman_kac, rne
+from factordiff.composition.evidence import Evidence
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
 from factordiff.composition.routing import FactorWeights, Routing, SoftRouting
@@ -118,6 +119,72 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "alpha for one factor": (
         "alpha: expected weights for 2 factors .*got 1",
         lambda: compose(FactorWeights(torch.ones(2, 1), torch.tensor([0, 0, 1, 1]))),
+    ),
+    "evidence, labels": (
+        "partition: expected one label for each of 4 cells, got labels for 5",
+        lambda: compose(Evidence(torch.zeros(5, dtype=torch.int64))),
+    ),
+    "evidence, both": (
+        "partition, kernel: expected one of them, got both; the kernel says which cells belong together",
+        lambda: Evidence(ONE_FACTOR, kernel=torch.ones(4, 4)),
+    ),
+    "evidence, negative kernel": (
+        "kernel: expected finite non-negative numbers, got a negative or non-finite one",
+        lambda: Evidence(kernel=-torch.eye(4)),
+    ),
+    "evidence, NaN kernel": (
+        "kernel: expected finite non-negative numbers",
+        lambda: Evidence(kernel=torch.full((4, 4), NAN)),
+    ),
+    "evidence, oblong kernel": (
+        r"kernel: expected shape \(cell, cell\), got shape \(4, 3\)",
+        lambda: Evidence(kernel=torch.ones(4, 3)),
+    ),
+    "evidence, small kernel": (
+        r"kernel: expected shape \(4, 4\), as there are 4 cells, got shape \(3, 3\)",
+        lambda: compose(Evidence(kernel=torch.ones(3, 3))),
+    ),
+    "evidence, T of zero": (
+        r"temperature: expected a finite positive number, got 0\.0",
+        lambda: Evidence(temperature=0.0),
+    ),
+    "evidence, NaN T": (
+        "temperature: expected a finite positive number, got nan",
+        lambda: Evidence(temperature=NAN),
+    ),
+    "evidence, infinite T": ("temperature: expected a finite positive", lambda: Evidence(temperature=INF)),
+    "evidence, no weight": (
+        "weights: expected at least one positive weight",
+        lambda: Evidence(weights=[0.0]),
+    ),
+    "evidence, bias": ("bias: expected finite numbers", lambda: Evidence(bias=[INF])),
+    "evidence, bias for three": (
+        "bias: expected 2 numbers, one per expert, got 3",
+        lambda: compose(Evidence(bias=[0.0, 0.0, 0.0])),
+    ),
+    "evidence, flat": (
+        r"evidence: expected shape \(expert, item, cell\), got shape \(2, 4\)",
+        lambda: Evidence(evidence=torch.zeros(2, 4)),
+    ),
+    "evidence, NaN": (
+        r"evidence: expected log-probabilities \(finite or -inf\), got NaN or \+inf",
+        lambda: Evidence(evidence=torch.full((2, 2, 4), NAN)),
+    ),
+    "evidence, +inf": (
+        "evidence: expected log-probabilities",
+        lambda: Evidence(evidence=torch.full((2, 2, 4), INF)),
+    ),
+    "evidence for three": (
+        r"evidence: expected \(expert, item, cell\) with 2 experts and 4 cells, got shape \(3, 2, 4\)",
+        lambda: compose(Evidence(evidence=torch.zeros(3, 2, 4))),
+    ),
+    "evidence of five cells": (
+        r"evidence: expected .* with 2 experts and 4 cells, got shape \(2, 2, 5\)",
+        lambda: compose(Evidence(evidence=torch.zeros(2, 2, 5))),
+    ),
+    "evidence of one item": (
+        "evidence: expected some for every item, got 1 items and an item of number 1",
+        lambda: compose(Evidence(evidence=torch.zeros(2, 1, 4))),
     ),
     "expert index": ("expert: expected an index below 2, got 2", lambda: compose(Single(2))),
     "negative expert": ("expert: expected the index of an expert", lambda: Single(-1)),

@@ -54,3 +54,14 @@ def test_numbers_belong_to_item_particle_step_and_cell() -> None:
     assert torch.equal(draws[torch.tensor([2, 0])].cells(Purpose.TOKEN, step[[2, 0]], 3), cells[[2, 0]])
     assert draws.rows(Purpose.EXPERT, step)[1] == uniform(5, Purpose.EXPERT, 9, 1, 2)
     assert len(cells.unique()) == 9
+
+
+def test_numbers_of_a_factor_belong_to_its_label_and_label_zero_to_the_row() -> None:
+    item, particle, step = torch.tensor([4, 9]), torch.tensor([0, 1]), torch.tensor([2, 7])
+    draws, labels = Draws(5, item, particle), torch.tensor([[0, 2, 0, 5], [2, 2, 0, 0]])
+    found = draws.factors(Purpose.EXPERT, step, labels)
+    for row, cell in np.ndindex(2, 4):
+        key = [5, Purpose.EXPERT, int(item[row]), int(particle[row]), int(step[row])]
+        label = int(labels[row, cell])
+        assert found[row, cell] == uniform(*key, *([label] if label else []))
+    assert torch.equal(found[:, 2], draws.rows(Purpose.EXPERT, step))

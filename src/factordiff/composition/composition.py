@@ -7,27 +7,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
-from factordiff.types import CellLogProbs, ExpertLogProbs, LogDensities, RoutingMap
+from factordiff.types import CellLogProbs, ExpertCells, ExpertLogProbs, LogDensities, RoutingMap
 
 
 @dataclass(frozen=True)
 class Composed:
-    """One distribution per cell, what it cost, and who spoke."""
+    """One distribution per cell, what it cost, and who spoke.
+
+    With `log_kappa` the values of a step are not drawn cell by cell: an expert is drawn by it and speaks for all
+    cells that belong together. Alone, it is one distribution over the experts per row, and all cells of the row
+    belong together. Beside `owners`, a label per cell, it is one per cell, the same at all cells of a label: those
+    belong together, and different labels draw independently.
+    """
 
     log_probs: CellLogProbs
     log_z: Float[Tensor, "batch cell"] | None = None  # log of the mass a product lost at each cell
     routing: RoutingMap | None = None  # z: the expert that speaks for each cell
-    log_kappa: LogDensities | None = None  # set: one expert, drawn by these, speaks for all cells of a step
+    log_kappa: LogDensities | ExpertCells | None = None  # set: by these the experts that speak are drawn
     log_doubt: Float[Tensor, "batch cell"] | None = None  # set: order reveals by this, not by log_probs
+    owners: Int[Tensor, "batch cell"] | None = None  # set: cells of one label have one speaker
+    weights: ExpertCells | None = None  # how much each expert counts at each cell, if that was worked out
 
     def __repr__(self) -> str:
         rows, cells, values = self.log_probs.shape
-        extras = ("log_z", "routing", "log_kappa", "log_doubt")
+        extras = ("log_z", "routing", "log_kappa", "log_doubt", "owners", "weights")
         also = "".join(f", with {name}" for name in extras if getattr(self, name) is not None)
         return f"Composed({rows} rows of {cells} cells with {values} values{also})"
 

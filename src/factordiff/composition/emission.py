@@ -7,9 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed
+from factordiff.composition.routing import routed
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose, categorical
-from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
+from factordiff.types import Cells, ExpertLogProbs, RoutingMap, Tokens
 
 
 def draw_tokens(
@@ -17,17 +18,26 @@ def draw_tokens(
 ) -> Tokens:
     """A value for every cell: the likeliest at temperature 0, else one drawn.
 
-    Where a composition says that one expert speaks for the whole step (`log_kappa`), that expert is drawn once
-    and all values come from it.
+    Where a composition says that one expert speaks for several cells (`log_kappa`), that expert is drawn once for
+    the step and all their values come from it.
     """
     if temperature == 0:
         return composed.log_probs.argmax(-1)
     uniforms = state.draws.cells(Purpose.TOKEN, state.clock, composed.log_probs.shape[1])
     if composed.log_kappa is None:
         return categorical(tempered(composed.log_probs, temperature), uniforms)
-    speaker = categorical(composed.log_kappa.T, state.draws.rows(Purpose.EXPERT, state.clock))
-    spoken = log_probs[speaker, torch.arange(len(speaker), device=speaker.device)]
+    spoken = routed(log_probs, drawn_speakers(composed, state))
     return categorical(tempered(spoken, temperature), uniforms)
+
+
+def drawn_speakers(composed: Composed, state: SamplerState) -> RoutingMap:
+    """The expert that speaks for each cell in this step: one for the row, or one for each label of `owners`."""
+    assert composed.log_kappa is not None
+    if composed.owners is None:
+        speaker = categorical(composed.log_kappa.T, state.draws.rows(Purpose.EXPERT, state.clock))
+        return speaker[:, None].expand_as(state.x_t)
+    uniforms = state.draws.factors(Purpose.EXPERT, state.clock, composed.owners)
+    return categorical(composed.log_kappa.permute(1, 2, 0), uniforms)
 
 
 def log_drawn(
@@ -35,15 +45,24 @@ def log_drawn(
 ) -> Float[Tensor, " batch"]:
     r"""The log-probability with which `draw_tokens` gives these values at these cells.
 
-    $\sum_i \log r_i(x_i)$, or, when one expert speaks for all, $\log\sum_m\kappa_m\prod_i p_{m,i}(x_i)$.
+    $\sum_i \log r_i(x_i)$, or, when one expert speaks for all cells of a factor f (or of the row),
+    $\sum_f \log\sum_m\kappa_{m,f}\prod_{i \in f} p_{m,i}(x_i)$.
     """
     if composed.log_kappa is None:
         return log_prob_of_cells(tempered(composed.log_probs, temperature), tokens, cells)
-    each = torch.stack([log_prob_of_cells(tempered(said, temperature), tokens, cells) for said in log_probs])
-    return (composed.log_kappa + each).logsumexp(0)
+    each = torch.where(cells, log_prob_at(tempered(log_probs, temperature), tokens), 0.0)
+    if composed.owners is None:
+        return (composed.log_kappa + each.sum(-1)).logsumexp(0)
+    labels, nothing = composed.owners, torch.zeros_like(each)
+    log_kappa = nothing.scatter(-1, labels.expand_as(each), composed.log_kappa)  # from here on, by label
+    each = nothing.scatter_add(-1, labels.expand_as(each), each)
+    opened = torch.zeros_like(labels).scatter_add(-1, labels, cells.to(labels.dtype)) > 0
+    return torch.where(opened, (log_kappa + each).logsumexp(0), 0.0).sum(-1)
 
 
-def tempered(log_probs: CellLogProbs, temperature: float) -> CellLogProbs:
+def tempered(
+    log_probs: Float[Tensor, "*expert batch cell value"], temperature: float
+) -> Float[Tensor, "*expert batch cell value"]:
     r"""$r^{1/\tau}$, renormalised: what is drawn from at sampling temperature $\tau > 0$."""
     return log_probs if temperature == 1.0 else torch.log_softmax(log_probs / temperature, dim=-1)
 

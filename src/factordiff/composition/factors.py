@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from scipy import ndimage
 from torch import Tensor
 
@@ -89,6 +89,18 @@ def components_of_state(height: int, width: int) -> Callable[[SamplerState], Lab
         return components(torch.where(state.masked, alone, state.x_t).view(-1, height, width))
 
     return partition
+
+
+def factor_sums(
+    of_cells: Float[Tensor, "*expert batch cell"], labels: Labels
+) -> Float[Tensor, "*expert batch cell"]:
+    r"""$\sum_{u \in f(v)} a_u$: the sum over the cells of each factor, written at every cell of it.
+
+    >>> factor_sums(torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor([[0, 2, 0]])).tolist()
+    [[5.0, 2.0, 5.0]]
+    """
+    index = labels.expand_as(of_cells)
+    return torch.zeros_like(of_cells).scatter_add(-1, index, of_cells).gather(-1, index)
 
 
 def labels_for(partition: Partition, state: SamplerState) -> Labels:

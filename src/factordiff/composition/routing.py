@@ -120,7 +120,7 @@ class SoftRouting(Composition):
         doubts = factor_log_doubts(doubts, self.partition, state, "mean")
         # softmax(C / lambda) = softmax(-(1 - C) / lambda)
         alpha = torch.softmax(-doubts.exp() / self.softness, dim=0)
-        return Composed(weighted(log_probs, alpha, self.form), routing=route(doubts))
+        return Composed(weighted(log_probs, alpha, self.form), routing=route(doubts), weights=alpha)
 
     def __repr__(self) -> str:
         return f"SoftRouting({self.softness}, temperatures={self.temperatures}, form={self.form!r})"
@@ -161,7 +161,7 @@ class FactorWeights(Composition):
                 f"got {factors}"
             )
         alpha = self.alpha.to(log_probs.device)[:, labels]
-        return Composed(weighted(log_probs, alpha, self.form))
+        return Composed(weighted(log_probs, alpha, self.form), weights=alpha)
 
     def __repr__(self) -> str:
         return f"FactorWeights(alpha={tuple(self.alpha.shape)}, form={self.form!r})"

@@ -54,9 +54,7 @@ class SuperDiff(Composition):
         if not 0 <= temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite non-negative number, got {temperature}")
         self.temperature = float(temperature)
-        self.bias = None if bias is None else tuple(float(b) for b in bias)
-        if self.bias is not None and not all(math.isfinite(b) for b in self.bias):
-            raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(self.bias)}")
+        self.bias = checked_bias(bias)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The responsibility-weighted mixture, with the responsibilities beside it."""
@@ -71,13 +69,21 @@ class SuperDiff(Composition):
         return f"SuperDiff(weights={self.weights}, temperature={self.temperature}, bias={self.bias})"
 
 
+def checked_bias(bias: Sequence[float] | None) -> tuple[float, ...] | None:
+    """The biases as finite floats."""
+    numbers = None if bias is None else tuple(float(b) for b in bias)
+    if numbers is not None and not all(math.isfinite(b) for b in numbers):
+        raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(numbers)}")
+    return numbers
+
+
 def responsibilities(
-    log_density: LogDensities,
+    log_density: Float[Tensor, "expert *place"],
     temperature: float,
-    bias: Float[Tensor, "expert #batch"],
-    log_omega: Float[Tensor, "expert #batch"],
-) -> LogDensities:
-    r"""$\log\kappa_m$; where every expert has ruled the state out, the prior weights."""
+    bias: Float[Tensor, "expert *#place"],
+    log_omega: Float[Tensor, "expert *#place"],
+) -> Float[Tensor, "expert *place"]:
+    r"""$\log\kappa_m$ of each row, or each cell; where every expert has ruled it out, the prior weights."""
     tempered = torch.where(log_density > -torch.inf, temperature * (log_density + bias), -torch.inf)
     score = tempered + log_omega
     possible = (score > -torch.inf).any(0)

@@ -15,7 +15,7 @@ from factordiff.composition.emission import log_drawn
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import refuse, sum_error
-from factordiff.sampling.request import common_vocabulary
+from factordiff.sampling.request import check_tokens, common_vocabulary
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, at_next_reveal
 from factordiff.sampling.rows import joined_rows, some_rows
 from factordiff.sampling.step import commit, propose, ticked
@@ -63,8 +63,9 @@ def exact_law(
     *,
     reveal: RevealRule | None = None,
     temperature: float = 1.0,
+    start: Int[Tensor, " cell"] | None = None,
 ) -> Law:
-    """The law of `sample` with one particle, for experts that need no condition.
+    """The law of `sample` with one particle, for experts that need no condition, from `start` (default: all masked).
 
     The reveal rule must not be random. With one cell per step and no randomness but the values, each outcome
     has exactly one path.
@@ -77,8 +78,12 @@ def exact_law(
         raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
     if vocabulary.size**cells > LARGEST_LAW:
         raise InvalidInput(f"cells: {vocabulary.size}^{cells} outcomes are too many to enumerate")
+    if start is not None and start.shape != (cells,):
+        raise InvalidInput(f"start: expected {cells} tokens, one per cell, got shape {tuple(start.shape)}")
     beta = composition.target(len(experts))
-    state = SamplerState.begin(torch.full((1, cells), vocabulary.mask), vocabulary.mask, len(experts))
+    x_t = torch.full((1, cells), vocabulary.mask) if start is None else start[None]
+    check_tokens(x_t, vocabulary)
+    state = SamplerState.begin(x_t, vocabulary.mask, len(experts))
     log_prob = torch.zeros(1, dtype=torch.float64)
     told = [expert.encode(None) for expert in experts]
 

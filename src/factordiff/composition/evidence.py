@@ -1,0 +1,150 @@
+"""Evidence routing: SuperDiff per factor. Who has predicted a factor well so far speaks for the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from factordiff.composition.composition import Composed, Composition, per_expert
+from factordiff.composition.factors import Labels, Partition, factor_sums, labels_for
+from factordiff.composition.mixture import checked_weights, mixture
+from factordiff.composition.superdiff import checked_bias, responsibilities
+from factordiff.errors import InvalidInput
+from factordiff.state import SamplerState
+from factordiff.types import ExpertCells, ExpertLogProbs
+
+Kernel = Float[Tensor, "cell cell"]
+GivenEvidence = Float[Tensor, "expert item cell"]
+
+
+class Evidence(Composition):
+    r"""Weights earned inside each factor f: $r(x_v) = \sum_m \kappa_{m,f(v)}\, p_m(x_v \mid x_t)$.
+
+    $\kappa_{m,f} \propto w_m \exp(\ell_{m,f} / T + b_m)$, $\quad \ell_{m,f} = \sum_{u \in f} e_{m,u}$,
+
+    where $e_{m,u}$ is $\log p_m(x_u \mid x_t)$ when cell u was revealed, 0 while it is masked, and plus `evidence`
+    where some is given: of cells that were not drawn (`sampling.given_evidence`), or of anything else.
+    At T = 1, b = 0, with at most one reveal per factor and step and experts that are products over the factors,
+    samples are exactly from $\prod_f \sum_m w_m p_m(x_f)$: each factor belongs to some expert, independently.
+    When a step reveals several cells of a factor, one expert is drawn for all of them.
+
+    Without a partition the whole row is one factor, and this is SuperDiff OR. With every cell its own factor, or
+    before anything is known, it is the mixture. A `kernel` K(u, v) in place of the partition lets factors overlap:
+    $\ell_{m,v} = \sum_u K(u, v)\, e_{m,u}$; then no two cells share their speaker, and each cell of a step is drawn
+    from its own mixture.
+
+    Paper: Eq. (8); the weights are ours.
+    """
+
+    def __init__(
+        self,
+        partition: Partition | None = None,
+        *,
+        kernel: Kernel | None = None,
+        temperature: float = 1.0,
+        weights: Sequence[float] | None = None,
+        bias: Sequence[float] | None = None,
+        evidence: GivenEvidence | None = None,
+    ) -> None:
+        if partition is not None and kernel is not None:
+            raise InvalidInput(
+                "partition, kernel: expected one of them, got both; the kernel says which cells belong together "
+                "in place of the partition"
+            )
+        if not 0 < temperature < float("inf"):
+            raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
+        self.partition = partition
+        self.kernel = None if kernel is None else _checked_kernel(kernel)
+        self.temperature = float(temperature)
+        self.weights = checked_weights(weights)
+        self.bias = checked_bias(bias)
+        self.evidence = None if evidence is None else _checked_evidence(evidence)
+
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
+        """The mixture of each cell by the weights of its factor; the routing map names the heaviest expert."""
+        of_cells = self.evidence_of_cells(state)
+        labels: Labels | None = None
+        if self.kernel is None:
+            labels = (
+                torch.zeros_like(state.x_t) if self.partition is None else labels_for(self.partition, state)
+            )
+            log_density = factor_sums(of_cells, labels)
+        else:
+            log_density = smoothed(of_cells, self.kernel_for(state))
+        weights = per_expert("weights", self.weights, len(log_probs), 1.0, log_density)[:, None, None]
+        bias = per_expert("bias", self.bias, len(log_probs), 0.0, log_density)[:, None, None]
+        log_omega = (weights / weights.sum()).log()
+        log_kappa = responsibilities(log_density / self.temperature, 1.0, bias, log_omega)
+        return Composed(
+            mixture(log_probs, log_kappa),
+            routing=log_kappa.argmax(0),
+            log_kappa=None if labels is None else log_kappa,
+            owners=labels,
+            weights=log_kappa.exp(),
+        )
+
+    def evidence_of_cells(self, state: SamplerState) -> ExpertCells:
+        r"""$e_{m,u}$: what each expert thought of each cell's value, by the row's path and by what is given."""
+        if self.evidence is None:
+            return state.log_density
+        experts, items, cells = self.evidence.shape
+        expected = (len(state.log_density), state.x_t.shape[1])
+        if (experts, cells) != expected:
+            raise InvalidInput(
+                f"evidence: expected (expert, item, cell) with {expected[0]} experts and {expected[1]} cells, "
+                f"got shape {tuple(self.evidence.shape)}"
+            )
+        if len(state) and int(state.item.max()) >= items:
+            raise InvalidInput(
+                f"evidence: expected some for every item, got {items} items and an item of number "
+                f"{int(state.item.max())}"
+            )
+        return state.log_density + self.evidence.to(state.log_density.device)[:, state.item]
+
+    def kernel_for(self, state: SamplerState) -> Kernel:
+        """The kernel, where the cells are as many as it is for."""
+        assert self.kernel is not None
+        cells = state.x_t.shape[1]
+        if len(self.kernel) != cells:
+            raise InvalidInput(
+                f"kernel: expected shape ({cells}, {cells}), as there are {cells} cells, "
+                f"got shape {tuple(self.kernel.shape)}"
+            )
+        return self.kernel.to(state.x_t.device)
+
+    def __repr__(self) -> str:
+        shape = "whole" if self.partition is None else "partition"
+        shape = shape if self.kernel is None else "kernel"
+        given = "" if self.evidence is None else ", with evidence"
+        return f"Evidence({shape}, temperature={self.temperature}, weights={self.weights}, bias={self.bias}{given})"
+
+
+def smoothed(of_cells: ExpertCells, kernel: Kernel) -> ExpertCells:
+    r"""$\sum_u K(u, v)\, e_{m,u}$ at every cell v, where $0 \cdot \log 0 = 0$."""
+    impossible = of_cells == -torch.inf
+    # Row by row: in one large product the last bit of a row depends on how many others there are.
+    rows = torch.where(impossible, 0.0, of_cells).transpose(0, 1)
+    sums = torch.bmm(rows, kernel.expand(len(rows), -1, -1)).transpose(0, 1)
+    touched = impossible.float() @ (kernel > 0).float() > 0  # counts of cells: exact in any order
+    return torch.where(touched, -torch.inf, sums)
+
+
+def _checked_kernel(kernel: Kernel) -> Kernel:
+    if kernel.dim() != 2 or kernel.shape[0] != kernel.shape[1]:
+        raise InvalidInput(f"kernel: expected shape (cell, cell), got shape {tuple(kernel.shape)}")
+    if not torch.isfinite(kernel).all() or (kernel < 0).any():
+        raise InvalidInput("kernel: expected finite non-negative numbers, got a negative or non-finite one")
+    return kernel.double()
+
+
+def _checked_evidence(evidence: GivenEvidence) -> GivenEvidence:
+    if evidence.dim() != 3:
+        raise InvalidInput(
+            f"evidence: expected shape (expert, item, cell), got shape {tuple(evidence.shape)}"
+        )
+    if evidence.isnan().any() or (evidence == torch.inf).any():
+        raise InvalidInput("evidence: expected log-probabilities (finite or -inf), got NaN or +inf")
+    return evidence.double()
