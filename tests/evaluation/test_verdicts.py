@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from factordiff.evaluation.statistics import Contest, Estimate, contest, difference, mcnemar
+from factordiff.evaluation.paired import Contest
+from factordiff.evaluation.statistics import Estimate
 from factordiff.evaluation.verdicts import above, not_worse, strongest, together
 
 
@@ -36,17 +36,7 @@ def test_a_claim_of_several_parts():
 
 
 def test_the_strongest_rival_is_the_one_with_the_smallest_gain():
-    rivals = [(name, Contest(Estimate(value, 0.0, 0.0), 1.0, 5)) for name, value in (("a", 0.1), ("b", -0.1))]
+    rivals = [
+        (name, Contest(Estimate(value, 0.0, 0.0), None, 1.0, 5)) for name, value in (("a", 0.1), ("b", -0.1))
+    ]
     assert strongest(rivals)[0] == "b"
-
-
-def test_a_contest_has_the_paired_difference_and_mcnemar_beside_it():
-    one = np.array([True] * 9 + [False] + [True] * 10)
-    other = np.array([False] * 9 + [True] + [True] * 10)
-    tasks = np.repeat(np.arange(4), 5)
-    found = contest(one, other, tasks)
-    assert found.gain == difference(one, other, tasks)
-    assert found.gain.value == pytest.approx(8 / 20)
-    assert found.p_value == mcnemar(one, other) == pytest.approx(2 * 11 / 1024)
-    assert found.points().startswith("+40.00 points [")
-    assert found.points().endswith("McNemar p = 0.0215, 20 queries")

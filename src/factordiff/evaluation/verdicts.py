@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from factordiff.evaluation.statistics import Contest, Estimate
+from factordiff.evaluation.paired import Contest
+from factordiff.evaluation.statistics import Estimate
 
 Judgement = Literal["confirmed", "not confirmed", "undecided here"]
 MARGIN = 0.003  # of non-inferiority: 0.3 points

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from factordiff.evaluation.document import Section
 from factordiff.evaluation.outcomes import Archive, Outcomes
-from factordiff.evaluation.statistics import Contest, Estimate
+from factordiff.evaluation.paired import Contest
+from factordiff.evaluation.statistics import Estimate
 from factordiff.evaluation.verdicts import MARGIN, Judgement, Verdict, above, not_worse, strongest, together
 from factordiff.experiments.composition import (
     FITTED,
@@ -24,8 +25,8 @@ RIVALS = (*PER_SAMPLE.values(), *PARTICLES.values())  # the per-sample methods o
 def report(archive: Archive) -> Section:
     """All verdicts in one table."""
     text = (
-        "Confirmed or not confirmed: the whole 95 % interval of the paired difference says so (bootstrap over tasks "
-        f"with queries inside; McNemar's exact test beside it). Non-inferiority with a margin of {100 * MARGIN:.1f} "
+        "Confirmed or not confirmed: the whole 95 % interval of the paired difference says so (over tasks, which "
+        f"keep their queries; McNemar's exact test beside it). Non-inferiority with a margin of {100 * MARGIN:.1f} "
         "points. Rows on fewer queries are compared on the queries that both have. FKC and RNE stand with their better "
         "reading and with the exponents and the resampling that validation chose.",
     )
