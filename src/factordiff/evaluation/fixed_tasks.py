@@ -52,4 +52,4 @@ def drawn_here(gain: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int =
     new_wins = stats.binom.ppf(u_wins, n - 1, w / n)
     new_losses = stats.binom.ppf(u_losses, n - 1 - new_wins, lost / (n - w))
     sums: np.ndarray = ((new_wins - new_losses) * (n / (n - 1))).sum(1)
-    return (sums + steady) / len(gain)
+    return np.round((sums + steady) / len(gain), 12) + 0.0  # what cancels is 0, on no side of it
