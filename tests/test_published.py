@@ -18,6 +18,7 @@ from factordiff.experts.store import weight_hash
 from factordiff.experts.whereabouts import find_expert
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
+VERDICTS = {f"**{word}**" for word in ("confirmed", "not confirmed", "undecided here")}
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,24 @@ def test_the_table_says_what_a_count_of_the_records_says(
     )
     (found,) = (line for line in table.splitlines() if line.startswith(f"| {label} |"))
     assert found.split(" | ")[3 + 2 * column].startswith(f"{100 * right / 24_000:.1f} % [")
+
+
+def test_every_published_verdict_has_its_rule() -> None:
+    tables = [
+        line.strip("| ").split(" | ")
+        for line in (RESULTS / "README.md").read_text().splitlines()
+        if "|" in line
+    ]
+    judged = [cells for cells in tables if cells[2:] and cells[2] in VERDICTS]
+    assert len(judged) == 21
+    for cells in judged:
+        assert len(cells) == 5
+        assert cells[4].startswith("Confirmed: ")
+
+
+def test_the_readmes_interval_is_the_reports() -> None:
+    (found,) = re.findall(r"(-?[\d.]+) (\[[^\]]+\]) points", (RESULTS.parents[1] / "README.md").read_text())
+    assert f"closest rival FKC: {found[0]} points {found[1]}, " in (RESULTS / "README.md").read_text()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ SECTION = Section(
     ("A <paragraph> with `code`.",),
     (Table(("method", "exact %"), (("a|b", "95.2"), None, ("**c**", "1.0")), "A caption"),),
     (Picture("bars", b"\x89PNG", "What it shows"),),
-    (Verdict("it works", "abstract", "not confirmed", "-1 point"),),
+    (Verdict("it works", "abstract", "not confirmed", "-1 point", "Above 0."),),
     (Table(("task", "exact %"), (("007bbfb7", "10.0"),), sortable=True),),
 )
 DOCUMENT = Document("Results", "A SUBSET", (SECTION,))
@@ -24,7 +24,7 @@ def test_markdown():
     assert text.startswith("# Results\n\n> **A SUBSET**\n\n## A title\n")
     assert "| a\\|b | 95.2 |\n|  |  |\n| **c** | 1.0 |" in text
     assert "![What it shows](pictures/bars.png)" in text
-    assert "| it works | abstract | **not confirmed** | -1 point |" in text
+    assert "| it works | abstract | **not confirmed** | -1 point | Above 0. |" in text
     assert "007bbfb7" not in text  # tables with a row per task are on the page only
 
 

@@ -1,43 +1,64 @@
-"""Intervals and tests against hand-made and simulated truths."""
+"""Intervals over tasks, against a loop that draws tasks one by one and against theory."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.statistics import difference, mcnemar, share
-from factordiff.streams import uniform
+from factordiff.evaluation.statistics import difference, drawn_means, mean, share
+from factordiff.streams import Purpose, integers, uniform
 
 
 def simulated(rates: np.ndarray, queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    import torch
-
     u = uniform(seed, torch.arange(len(rates))[:, None], torch.arange(queries)[None, :]).numpy()
     right = u < rates[:, None]
     return right.ravel(), np.repeat(np.arange(len(rates)), queries)
 
 
+def one_by_one(values: np.ndarray, tasks: np.ndarray, seed: int, rounds: int) -> list[float]:
+    """Every round's mean, slowly: draw as many tasks as there are, put all their queries in a heap, take the mean."""
+    names = sorted(set(tasks.tolist()))
+    means = []
+    for round_ in range(rounds):
+        heap: list[float] = []
+        for slot in range(len(names)):
+            drawn = names[int(integers(len(names), seed, Purpose.BOOTSTRAP, round_, slot, 0))]
+            heap += [float(value) for value, task in zip(values, tasks, strict=True) if task == drawn]
+        means.append(sum(heap) / len(heap))
+    return means
+
+
+def test_tasks_are_drawn_and_keep_all_their_queries():
+    values = np.array([1, 0, 0, 1, 1, -1, 1, 0, 1, 1])
+    tasks = np.array(["b", "a", "a", "c", "c", "d", "b", "a", "e", "c"])  # of unequal size, in any order
+    assert drawn_means(values, tasks, 7, 40) == pytest.approx(one_by_one(values, tasks, 7, 40))
+
+
+def test_both_sides_of_a_difference_get_the_same_tasks():
+    one, tasks = simulated(np.linspace(0.3, 0.9, 12), 5, seed=1)
+    other, _ = simulated(np.linspace(0.9, 0.3, 12), 5, seed=2)
+    gain = one.astype(int) - other.astype(int)
+    apart = drawn_means(one, tasks) - drawn_means(other, tasks)
+    assert drawn_means(gain, tasks) == pytest.approx(apart)
+    assert difference(one, other, tasks) == mean(gain, tasks, (-1.0, 1.0))
+
+
 def test_the_interval_holds_the_estimate_and_is_as_wide_as_theory_says():
-    rates = np.linspace(0.5, 1.0, 100)
-    right, tasks = simulated(rates, 50, seed=3)
+    right, tasks = simulated(np.linspace(0.5, 1.0, 100), 50, seed=3)
     estimate = share(right, tasks)
     assert estimate.value == pytest.approx(right.mean())
     assert estimate.low < estimate.value < estimate.high
-    # Two stages: variance of the task rates plus the binomial variance inside, over the number of tasks.
-    observed = right.reshape(100, 50).mean(1)
-    error = np.sqrt((observed.var() + (observed * (1 - observed)).mean() / 50) / 100)
-    assert (estimate.high - estimate.low) / 2 == pytest.approx(1.96 * error, rel=0.08)
+    # The variance of the observed shares has the queries' scatter in it; 1.984 is Student's t with 99 degrees.
+    error = right.reshape(100, 50).mean(1).std(ddof=1) / np.sqrt(100)
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(1.984 * error, rel=0.03)
 
 
-def test_the_interval_covers_the_truth_about_95_times_in_100():
-    truth, covered, trials = 0.8, 0, 120
-    for trial in range(trials):
-        right, tasks = simulated(np.full(40, truth), 25, seed=100 + trial)
-        estimate = share(right, tasks, seed=trial, rounds=300)
-        covered += estimate.low <= truth <= estimate.high
-    # Task rates are equal here, so the two-stage interval is conservative, never narrow.
-    assert covered >= 0.95 * trials - 2 * np.sqrt(trials * 0.95 * 0.05)
+def test_more_queries_of_the_same_tasks_do_not_narrow_it_beyond_the_tasks():
+    right, tasks = simulated(np.linspace(0.0, 1.0, 40), 25, seed=4)
+    twice = share(np.tile(right, 2), np.tile(tasks, 2))
+    assert twice == share(right, tasks)
 
 
 def test_a_paired_difference_is_sharper_than_two_shares():
@@ -56,14 +77,18 @@ def test_no_difference_has_a_point_interval():
     assert (same.value, same.low, same.high) == (0, 0, 0)
 
 
-def test_mcnemar_by_hand():
-    one = np.array([True] * 9 + [False] * 1 + [True] * 5)
-    other = np.array([False] * 9 + [True] * 1 + [True] * 5)
-    # 10 discordant pairs, 9 against 1: 2 * (C(10,0) + C(10,1)) / 2^10
-    assert mcnemar(one, other) == pytest.approx(2 * 11 / 1024)
-    assert mcnemar(one, one) == 1.0
+def test_one_task_says_nothing_of_others():
+    right, tasks = np.array([True, True, False, True]), np.zeros(4)
+    assert share(right, tasks).percent() == "75.0 % [0.0, 100.0]"
+    assert difference(right, ~right, tasks).points() == "+50.00 points [-100.00, +100.00]"
 
 
 def test_unequal_lengths_are_refused():
-    with pytest.raises(InvalidInput, match="outcomes"):
+    with pytest.raises(
+        InvalidInput, match="outcomes: expected equally many, at least one, got 1 and 2 tasks"
+    ):
         share(np.array([True]), np.array([0, 1]))
+    with pytest.raises(InvalidInput, match="got 2, 1 and 2 tasks"):
+        difference(np.array([True, True]), np.array([True]), np.array([0, 1]))
+    with pytest.raises(InvalidInput, match="at least one"):
+        share(np.array([], dtype=bool), np.array([]))

@@ -11,11 +11,12 @@ from factordiff.evaluation.outcomes import Archive, aligned
 from factordiff.evaluation.records import Batch, append, open_records
 from factordiff.evaluation.statistics import difference
 from factordiff.experiments import claims, single_experts
-from factordiff.experiments.catalogue import provenance
+from factordiff.experiments.catalogue import document, provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
 from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, Pair, single
 from factordiff.experiments.tuning import candidates, particle_rows
+from factordiff.experiments.voting import EXPERIMENT as VOTING
 
 TASKS, PER_TASK = 20, 30
 QUERIES = TASKS * PER_TASK
@@ -184,8 +185,54 @@ def test_overlap_counts_by_hand(tmp_path):
     assert lines["worst loss of a task, points"] == "-3.3 (task0003)"
     verdicts = {verdict.claim: verdict.judgement for verdict in section.verdicts}
     assert one(verdicts, "right only in composition") == "confirmed"
-    assert one(verdicts, "wins more tasks than it loses") == "not confirmed"
+    assert one(verdicts, "wins more tasks than it loses") == "undecided here"
     assert one(verdicts, "never catastrophically worse") == "confirmed"
+    figures = {verdict.claim: verdict.figures for verdict in section.verdicts}
+    assert one(figures, "wins more tasks") == "1 won, 1 lost, 18 tied, sign test p = 1.0000"
+    assert one(figures, "never catastrophically worse").startswith("worst task task0003: -3.3 points [-")
+
+
+RULES = {  # what a rule must say where the claim says so
+    "well above": "above +1 point (well above: by more than 1 point)",
+    "not worse": "above -0.3 points (not worse: by less than 0.3 points)",
+    "does not fall below": "above -0.3 points (not worse: by less than 0.3 points)",
+    "wins more tasks": "exact sign test (ties left out) p < 0.05",
+    "12 points or more": "above +12 points",
+    "below 5 % exact": "below 5 %",
+    "paper: 90.5 %": "above the paper's 90.5 %",
+    "beats": "above 0",
+}
+
+
+def test_every_verdict_has_a_rule_that_agrees_with_its_words(paper_like, tmp_path):
+    for row in (*OVERLAP.rows(), *VOTING.rows()):
+        if not row.file(tmp_path).exists():
+            write(tmp_path, row, share(0.9))
+    found = [verdict for section in document(tmp_path).sections for verdict in section.verdicts]
+    unrun = [verdict for section in document(tmp_path / "empty").sections for verdict in section.verdicts]
+    assert len(found) == len(claims.report(paper_like).verdicts) + 6, "two on voting, four on overlap"
+    for verdict in (*found, *unrun):
+        assert verdict.rule.startswith("Confirmed: ")
+        assert verdict.rule.endswith(".")
+    for words, rule in RULES.items():
+        judged = [verdict for verdict in found if words in verdict.claim]
+        assert judged, words
+        assert all(rule in verdict.rule for verdict in judged), words
+
+
+def test_growth_is_told_on_the_same_tasks(tmp_path):
+    """Tasks differ much and both gaps with them, so their intervals overlap; how much they grow varies little."""
+    number, hard = np.arange(QUERIES) // TASKS, np.arange(QUERIES) % TASKS < TASKS // 2
+    for pair, ahead in ((OCC_FULL, 10), (COL_OCC, 11)):
+        write(tmp_path, pair.row("superdiff"), number < 15)
+        write(tmp_path, pair.row("routing"), number < np.where(hard, 15 + ahead, 15))
+    archive = Archive(tmp_path)
+    rows = [archive.outcomes(pair.row(m)) for pair in (OCC_FULL, COL_OCC) for m in ("routing", "superdiff")]
+    assert rows[0].against(rows[1]).gain.high > rows[2].against(rows[3]).gain.low
+    grown, queries = claims.growth(*rows)
+    assert grown.value == pytest.approx(0.5 / PER_TASK)
+    assert grown.low > 0
+    assert queries == QUERIES
 
 
 def test_relatives_are_told_from_experts_trained_apart(paper_like):

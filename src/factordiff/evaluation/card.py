@@ -194,7 +194,7 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
         "",
         "## Figures",
         "",
-        "Confidence-ordered argmax decoding; intervals by bootstrap over tasks and queries.",
+        "Confidence-ordered argmax decoding; intervals over tasks: tasks are drawn again and keep their queries.",
         "",
         "| split | question | queries | exact % [95 %] | pixel % | steps | device | commit |",
         "|---|---|---|---|---|---|---|---|",

@@ -68,9 +68,9 @@ def markdown(document: Document, pictures: str = "pictures") -> str:
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
-    """Claims and verdicts as a table."""
-    rows = tuple((v.claim, v.where, f"**{v.judgement}**", v.figures) for v in verdicts)
-    return Table(("claim of the paper", "where", "here", "figures"), rows)
+    """Claims and verdicts as a table, each with the rule that decided."""
+    rows = tuple((v.claim, v.where, f"**{v.judgement}**", v.figures, v.rule) for v in verdicts)
+    return Table(("claim of the paper", "where", "here", "figures", "rule"), rows)
 
 
 def _markdown_table(table: Table) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from factordiff.evaluation.fixed_tasks import share_here
+from factordiff.evaluation.paired import Contest, contest
 from factordiff.evaluation.records import SUFFIX, RecordFile, read_records
 from factordiff.evaluation.rows import Row
-from factordiff.evaluation.statistics import Contest, Estimate, contest, share
+from factordiff.evaluation.statistics import Estimate, share
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,13 @@ class Outcomes:
 
     @cached_property
     def accuracy(self) -> Estimate:
-        """The share of exact grids."""
+        """The share of exact grids, with its interval over tasks."""
         return share(self.exact, self.task)
+
+    @cached_property
+    def accuracy_here(self) -> Estimate | None:
+        """The same with its interval on exactly these tasks; None where a task has one query."""
+        return share_here(self.exact, self.task)
 
     def pixel(self, cells: int = 100) -> float:
         """The share of right cells."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factordiff.evaluation.statistics import mcnemar
+from factordiff.evaluation.paired import mcnemar
 
 DIFFERENCE = 0.0015  # of exact accuracy, either way
 SIGNIFICANT = 0.05  # of McNemar's test

@@ -1,14 +1,23 @@
-"""Uncertainty: bootstrap over tasks with queries inside, and the exact paired test."""
+"""Uncertainty over tasks: tasks are drawn with replacement and keep their queries (a cluster bootstrap).
+
+The answers of one task are alike, so tasks are what was sampled, and an interval over them speaks of tasks like these.
+How much a task's few queries scatter is part of how far the tasks' shares lie apart; to draw queries again inside the
+drawn tasks would count it twice. What these very tasks say, and nothing about others, is in fixed_tasks.py.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
 
 from factordiff.errors import InvalidInput
-from factordiff.streams import Purpose, integers, uniform
+from factordiff.streams import Purpose, integers
+
+ROUNDS = 10_000
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -24,65 +33,77 @@ class Estimate:
         value, low, high = (100 * number for number in (self.value, self.low, self.high))
         return f"{value:.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]"
 
+    def points(self) -> str:
+        """For people: `+1.20 points [+0.80, +1.63]`."""
+        value, low, high = (100 * number for number in (self.value, self.low, self.high))
+        return f"{value:+.2f} points [{low:+.2f}, {high:+.2f}]"
 
-def share(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = 2_000) -> Estimate:
-    """The share of right outcomes; tasks are drawn with replacement, and queries within each."""
-    return difference(right, np.zeros_like(right), tasks, seed, rounds)
+
+def share(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> Estimate:
+    """The share of right outcomes."""
+    return mean(right.astype(np.int64), tasks, (0.0, 1.0), seed, rounds)
 
 
 def difference(
-    one: np.ndarray, other: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = 2_000
+    one: np.ndarray, other: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS
 ) -> Estimate:
-    """The paired difference of two shares over the same queries, by the same two-stage bootstrap."""
+    """The paired difference of two shares over the same queries: both sides get the same drawn tasks."""
+    return mean(gains(one, other, tasks), tasks, (-1.0, 1.0), seed, rounds)
+
+
+def gains(one: np.ndarray, other: np.ndarray, tasks: np.ndarray) -> np.ndarray:
+    """What each query adds to a paired difference: 1, 0 or -1."""
+    check(len(one), len(other), len(tasks))
+    return one.astype(np.int64) - other.astype(np.int64)
+
+
+def mean(
+    values: np.ndarray,
+    tasks: np.ndarray,
+    bounds: tuple[float, float],
+    seed: int = 0,
+    rounds: int = ROUNDS,
+) -> Estimate:
+    """The mean of the values with its interval over tasks; `bounds` are the least and the most a mean can be.
+
+    Percentiles of the drawn means, a little further out than 2.5 and 97.5 %: with K tasks the drawn means scatter by
+    (K - 1) / K of the variance, which itself is estimated, hence Student's t (Hesterberg 2015, section 5.2). One task
+    alone says nothing of others: its interval is all that can be.
+    """
+    check(len(values), len(tasks))
+    count = len(np.unique(tasks))
+    if count == 1:
+        return Estimate(float(values.mean()), *bounds)
+    drawn = drawn_means(values, tasks, seed, rounds)
+    outside = stats.norm.cdf(-np.sqrt(count / (count - 1)) * stats.t.ppf((1 + LEVEL) / 2, count - 1))
+    low, high = np.quantile(drawn, [outside, 1 - outside])
+    return Estimate(float(values.mean()), float(low), float(high))
+
+
+def drawn_means(values: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> np.ndarray:
+    """The mean of the values in each round of drawn tasks."""
+    names, index = np.unique(tasks, return_inverse=True)
+    times = times_drawn(len(names), seed, rounds)
+    return (times @ np.bincount(index, weights=values)) / (times @ np.bincount(index))
+
+
+@lru_cache(maxsize=4)
+def times_drawn(tasks: int, seed: int, rounds: int) -> np.ndarray:
+    """How often each task is drawn (rounds x tasks): the same for everything that is held against each other."""
     import torch
 
-    if not len(one) == len(other) == len(tasks) or len(one) == 0:
+    round_, slot = torch.arange(rounds)[:, None], torch.arange(tasks)[None, :]
+    drawn = integers(tasks, seed, Purpose.BOOTSTRAP, round_, slot, 0)
+    flat = (round_ * tasks + drawn).ravel().numpy()
+    times = np.bincount(flat, minlength=rounds * tasks).reshape(rounds, tasks).astype(np.float64)
+    times.setflags(write=False)
+    return times
+
+
+def check(*lengths: int) -> None:
+    """Refuse outcomes that do not belong to each other, the last being those of the tasks."""
+    if len(set(lengths)) > 1 or lengths[0] == 0:
         raise InvalidInput(
-            f"outcomes: expected equally many, at least one, got {len(one)}, {len(other)} and {len(tasks)} tasks"
+            f"outcomes: expected equally many, at least one, got {', '.join(map(str, lengths[:-1]))} and "
+            f"{lengths[-1]} tasks"
         )
-    gain = one.astype(np.int64) - other.astype(np.int64)
-    names, index = np.unique(tasks, return_inverse=True)
-    count = np.bincount(index)
-    wins = np.bincount(index[gain > 0], minlength=len(names))
-    losses = np.bincount(index[gain < 0], minlength=len(names))
-    round_, slot = torch.arange(rounds)[:, None], torch.arange(len(names))[None, :]
-    drawn = integers(len(names), seed, Purpose.BOOTSTRAP, round_, slot, 0).numpy()
-    u_wins = uniform(seed, Purpose.BOOTSTRAP, round_, slot, 1).numpy()
-    u_losses = uniform(seed, Purpose.BOOTSTRAP, round_, slot, 2).numpy()
-    # Queries drawn with replacement inside a task: wins are binomial, losses binomial among the rest.
-    n, p_win = count[drawn], wins[drawn] / count[drawn]
-    new_wins = stats.binom.ppf(u_wins, n, p_win)
-    rest = np.maximum(count - wins, 1)
-    new_losses = stats.binom.ppf(u_losses, n - new_wins, (losses / rest)[drawn])
-    means = (new_wins - new_losses).sum(1) / n.sum(1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Estimate(float(gain.mean()), float(low), float(high))
-
-
-def mcnemar(one: np.ndarray, other: np.ndarray) -> float:
-    """The exact two-sided p-value that two methods err equally often, from the queries where they differ."""
-    wins = int((one & ~other).sum())
-    losses = int((~one & other).sum())
-    return 1.0 if wins + losses == 0 else float(stats.binomtest(wins, wins + losses, 0.5).pvalue)
-
-
-@dataclass(frozen=True)
-class Contest:
-    """Two methods on the same queries: the paired difference and McNemar's exact test beside it."""
-
-    gain: Estimate  # one minus other, in shares
-    p_value: float
-    queries: int
-
-    def points(self) -> str:
-        """For people: `+1.20 points [+0.80, +1.63], McNemar p = 0.0001, 24,000 queries`."""
-        value, low, high = (100 * number for number in (self.gain.value, self.gain.low, self.gain.high))
-        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
-        return f"{value:+.2f} points [{low:+.2f}, {high:+.2f}], McNemar {p}, {self.queries:,} queries"
-
-
-def contest(
-    one: np.ndarray, other: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = 2_000
-) -> Contest:
-    """The paired difference of two methods' outcomes (bool) over the same queries, with McNemar's test."""
-    return Contest(difference(one, other, tasks, seed, rounds), mcnemar(one, other), len(one))

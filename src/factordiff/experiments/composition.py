@@ -139,7 +139,7 @@ def report(archive: Archive) -> Section:
         *(f"{p.name}{side}" for p in PAIRS for side in (", paper", ", here")),
     )
     caption = (
-        f"Exact %, 95 % interval by bootstrap over tasks with queries inside. {EVERYTHING:,} queries; FKC, RNE and "
+        f"Exact %, 95 % interval over tasks (drawn again with their queries). {EVERYTHING:,} queries; FKC, RNE and "
         f"everything below the rule (beyond the paper) on the first {BEYOND:,} of the list. FKC and RNE with "
         "exponents 1/M, resampled below half of effective particles, unless marked. In brackets behind what was "
         "fitted: the numbers of the two experts."

@@ -11,7 +11,7 @@ from __future__ import annotations
 from factordiff.evaluation.document import Section, Table
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.rows import Row
-from factordiff.evaluation.verdicts import Verdict, above, together
+from factordiff.evaluation.verdicts import BEATS, Verdict, together
 from factordiff.experiments.experiment import Experiment, paper, percent
 from factordiff.experiments.pairs import EARLY, FULL_FULL, Pair, single
 from factordiff.experiments.workbench import Workbench
@@ -78,8 +78,9 @@ def verdicts(archive: Archive) -> list[Verdict]:
             Verdict(
                 f"per-pixel max gains more than resampling ({pair.name})",
                 "Table 8",
-                together([above(contest.gain) for contest in contests.values()]),
+                together([BEATS.judge(contest.gain) for contest in contests.values()]),
                 "; ".join(f"against {label}: {contest.points()}" for label, contest in contests.items()),
+                BEATS.sentence("every difference, to each expert alone (it gains) and to each vote (more),"),
             )
         )
     return found
