@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff.composition.composition import Composition, Single
+from factordiff.composition.composition import Composition
 from factordiff.composition.evidence import Evidence
 from factordiff.composition.factors import rows
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.given_evidence import chain_rule_evidence, fold_evidence
