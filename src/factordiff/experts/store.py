@@ -19,7 +19,8 @@ from factordiff.experts.config import NetworkConfig
 from factordiff.experts.conv_config import ConvIRConfig
 from factordiff.experts.conv_ir import ConvIR
 from factordiff.experts.refinement import Network
-from factordiff.experts.trans_ir import TransIR, TransIRConfig
+from factordiff.experts.trans_config import TransIRConfig
+from factordiff.experts.trans_ir import TransIR
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
 
 MODEL = "model.safetensors"

@@ -1,0 +1,87 @@
+"""Trans-IR's configuration, and the weights that it takes. Paper: appendix "Transformer Backbone Architecture"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factordiff.errors import InvalidInput
+from factordiff.experts import conditioning as cond
+from factordiff.experts.config import NetworkConfig
+from factordiff.experts.latents import latent_slots
+from factordiff.experts.parameters import Slot, linear
+
+LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
+
+
+@dataclass(frozen=True)
+class TransIRConfig(NetworkConfig):
+    """Trans-IR: d=144, two blocks, four heads of 36, FFN 4x, context dimension 144."""
+
+    blocks: int = 2
+    expansion: int = 4
+    encoder: int = 64
+    positions: str = "sinusoidal"
+    rotary: bool = True
+    pair_patch: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.positions not in ("sinusoidal", "learned"):
+            raise InvalidInput(f"positions: expected sinusoidal or learned, got {self.positions!r}")
+        if self.rotary and self.head_size % 4:
+            raise InvalidInput(
+                f"rotary: expected heads of a multiple of 4 channels, got {self.head_size} (width / heads)"
+            )
+        if self.pair_patch < 1:
+            raise InvalidInput(f"pair_patch: expected at least 1, got {self.pair_patch}")
+
+    @property
+    def padded_layout(self) -> tuple[int, int]:
+        """The canvas, enlarged to whole patches."""
+        height, width = (-(-side // self.pair_patch) * self.pair_patch for side in self.layout)
+        return height, width
+
+    @property
+    def pair_layout(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        height, width = (side // self.pair_patch for side in self.padded_layout)
+        return height, width
+
+
+def trans_slots(config: TransIRConfig) -> dict[str, Slot]:
+    """Every weight of Trans-IR by name."""
+    d, heads, size = config.width, config.heads, config.head_size
+    slots = {
+        "z_high": Slot((d,), std=0.02),
+        "z_low": Slot((d,), std=0.02),
+        "embed.x_t": Slot((config.values + 1, d), std=1.0),
+        "embed.query": Slot((config.values, d), std=1.0),
+        "embed.join": Slot((2, d, d), (2 * d) ** -0.5, matrices=(2, d, d)),
+        "head.weight": Slot((config.values, d), 0.0 if config.head == "zero" else d**-0.5),
+        "head.bias": Slot((config.values,)),
+    }
+    for block in range(config.blocks):
+        slots |= {
+            f"blocks.{block}.qkv": Slot((3, heads, size, d), d**-0.5, matrices=(3, d, d)),
+            f"blocks.{block}.out": Slot((d, heads, size), d**-0.5, matrices=(1, d, d)),
+            f"blocks.{block}.up": linear(config.expansion * d, d),
+            f"blocks.{block}.down": linear(d, config.expansion * d),
+            f"blocks.{block}.modulation": Slot((6, d, config.context), matrices=(6, d, config.context)),
+            f"blocks.{block}.modulation_bias": Slot((6, d)),
+        }
+    if config.positions == "learned":
+        slots["positions.row"] = Slot((LONGEST_SIDE, d), std=0.5)
+        slots["positions.column"] = Slot((LONGEST_SIDE, d), std=0.5)
+    if config.conditioning == "paper":
+        slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
+        slots |= cond.paper_slots(config.values, config.encoder, config.context)
+    else:
+        slots |= cond.grid_encoder_slots("query", config.values, config.encoder, config.context)
+        slots |= latent_slots(config.latents, d, heads, config.context)
+        if config.field:
+            slots["latents.field"] = linear(d, d)
+        slots["embed.pair"] = Slot((config.pair_patch**2 * 2 * config.values, d), std=0.5)
+        # The pairs run through the same blocks with a modulation of their own, whose gates start open.
+        slots["pair_modulation.scale_shift"] = Slot((config.blocks, 2, 2, d))
+        slots["pair_modulation.gate"] = Slot((config.blocks, 2, 1, d), mean=1.0)
+    return slots
