@@ -11,13 +11,18 @@ from factordiff.experts.store import build
 from factordiff.streams import Purpose, integers, uniform
 
 BACKBONES = ("trans-ir", "conv-ir")
-CONDITIONINGS = ("latents", "paper")
+CONDITIONINGS = ("latents", "paper", "literal")  # the last: the paper's, and the rest of its network too
 SMALL = {"layout": [4, 4], "width": 32, "context": 24, "encoder": 8}
 
 
 def small(backbone: str, conditioning: str = "latents", seed: int = 0, **fields: object) -> Network:
     """A small network whose every weight matters: nothing is zero any more."""
-    settings = {**SMALL, "conditioning": conditioning, **fields}
+    literal = {"conditioning": "paper", "literal": True}
+    settings = {
+        **SMALL,
+        **(literal if conditioning == "literal" else {"conditioning": conditioning}),
+        **fields,
+    }
     network = build(backbone, settings, seed)
     stir(network, seed)
     return network

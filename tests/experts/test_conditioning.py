@@ -13,7 +13,7 @@ from factordiff.experts.conditioning import (
     mean_over_frames,
     sinusoidal_positions,
 )
-from tests.experts.networks import BACKBONES, condition, partly_masked, small
+from tests.experts.networks import BACKBONES, CONDITIONINGS, condition, partly_masked, small
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 
@@ -65,7 +65,7 @@ def test_one_to_ten_demonstrations(backbone: str, frames: int, paths: dict[str, 
 
 
 @both
-@pytest.mark.parametrize("conditioning", ["latents", "paper"])
+@pytest.mark.parametrize("conditioning", CONDITIONINGS)
 def test_every_demonstration_matters(backbone: str, conditioning: str) -> None:
     network = small(backbone, conditioning)
     told, x_t = condition(3), torch.full((3, 16), 10)
@@ -87,7 +87,7 @@ def test_a_repeated_demonstration_says_nothing_new(backbone: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("conditioning", ["latents", "paper"])
+@pytest.mark.parametrize("conditioning", CONDITIONINGS)
 def test_no_demonstration_at_all_is_finite(backbone: str, conditioning: str) -> None:
     network = small(backbone, conditioning)
     told = condition(2)

@@ -14,7 +14,7 @@ from factordiff.experts.store import build
 from tests.experts.networks import BACKBONES, CONDITIONINGS, condition, partly_masked, small
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
-all_four = pytest.mark.parametrize(
+all_kinds = pytest.mark.parametrize(
     ("backbone", "conditioning"), [(b, c) for b in BACKBONES for c in CONDITIONINGS]
 )
 
@@ -39,7 +39,7 @@ def test_the_loop_is_the_papers() -> None:
     assert float(z_high) == high
 
 
-@all_four
+@all_kinds
 def test_subs(backbone: str, conditioning: str) -> None:
     network = small(backbone, conditioning)
     x_t = partly_masked(5)
@@ -53,7 +53,7 @@ def test_subs(backbone: str, conditioning: str) -> None:
     assert (log_probs[~masked] == -math.inf).sum() == 9 * int((~masked).sum())
 
 
-@all_four
+@all_kinds
 def test_encoding_once_is_encoding_every_pass(backbone: str, conditioning: str) -> None:
     network = small(backbone, conditioning)
     told = condition(6)
@@ -67,7 +67,7 @@ def test_encoding_once_is_encoding_every_pass(backbone: str, conditioning: str) 
     assert torch.allclose(network.log_probs(x_t, take(encoded, rows)), one_by_one, atol=1e-5)
 
 
-@all_four
+@all_kinds
 def test_an_item_does_not_see_its_batch(backbone: str, conditioning: str) -> None:
     network = small(backbone, conditioning)
     told, x_t = condition(4), partly_masked(4)

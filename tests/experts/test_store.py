@@ -24,13 +24,13 @@ from factordiff.experts.store import (
     save_expert,
     weight_hash,
 )
-from tests.experts.networks import BACKBONES, condition, partly_masked, small
+from tests.experts.networks import BACKBONES, CONDITIONINGS, condition, partly_masked, small
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 
 
 @both
-@pytest.mark.parametrize("conditioning", ["latents", "paper"])
+@pytest.mark.parametrize("conditioning", CONDITIONINGS)
 def test_round_trip(backbone: str, conditioning: str, tmp_path: Path) -> None:
     network = small(backbone, conditioning, cycles=[1, 3])
     save_expert(network, tmp_path / "expert", {"objective": "full"})

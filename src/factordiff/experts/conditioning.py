@@ -56,9 +56,11 @@ def mean_over_frames(
 # Grid encoder: two convolutions, pooling, a small MLP.
 
 
-def grid_encoder_slots(name: str, channels: int, hidden: int, context: int) -> dict[str, Slot]:
-    """The weights of a grid encoder for one-hot grids of that many channels."""
-    return {
+def grid_encoder_slots(
+    name: str, channels: int, hidden: int, context: int, bias: bool = False
+) -> dict[str, Slot]:
+    """The weights of a grid encoder for one-hot grids of that many channels; `bias`: of its last layer too."""
+    slots = {
         f"{name}.first": Slot(
             (hidden, channels, 3, 3), std=0.5
         ),  # one-hot input: an embedding, not a hidden matrix
@@ -69,19 +71,21 @@ def grid_encoder_slots(name: str, channels: int, hidden: int, context: int) -> d
         f"{name}.up_bias": Slot((hidden,)),
         f"{name}.out": linear(context, hidden),
     }
+    if bias:
+        slots[f"{name}.out_bias"] = Slot((context,))
+    return slots
 
 
 def encode_grid(
     weights: Weights, name: str, grid: Float[Tensor, "batch channel height width"]
 ) -> Float[Tensor, "batch context"]:
-    r"""$\mathrm{MLP}(\mathrm{Pool}(\mathrm{ConvNet}(grid)))$."""
+    r"""$\mathrm{MLP}(\mathrm{Pool}(\mathrm{ConvNet}(grid)))$. Paper: Eq. (16)."""
     x = grid.contiguous(memory_format=torch.channels_last)
     x = F.silu(F.conv2d(x, weights[f"{name}.first"], weights[f"{name}.first_bias"], padding=1))
     x = F.silu(F.conv2d(x, weights[f"{name}.second"], weights[f"{name}.second_bias"], padding=1))
     pooled = x.mean((-2, -1))
-    return F.linear(
-        F.silu(F.linear(pooled, weights[f"{name}.up"], weights[f"{name}.up_bias"])), weights[f"{name}.out"]
-    )
+    hidden = F.silu(F.linear(pooled, weights[f"{name}.up"], weights[f"{name}.up_bias"]))
+    return F.linear(hidden, weights[f"{name}.out"], weights.get(f"{name}.out_bias"))
 
 
 def as_planes(
@@ -109,11 +113,10 @@ def one_hot_pairs(
 # The paper's conditioning.
 
 
-def paper_slots(values: int, hidden: int, context: int) -> dict[str, Slot]:
+def paper_slots(values: int, hidden: int, context: int, bias: bool) -> dict[str, Slot]:
     """The weights of the paper's context embedding."""
-    return grid_encoder_slots("query", values, hidden, context) | grid_encoder_slots(
-        "pair", 2 * values, hidden, context
-    )
+    of_query = grid_encoder_slots("query", values, hidden, context, bias)
+    return of_query | grid_encoder_slots("pair", 2 * values, hidden, context, bias)
 
 
 def encode_pairs(

@@ -26,6 +26,9 @@ class NetworkConfig(ABC):
     head: str = "zero"
     cycles: tuple[int, int] = (2, 2)
     sees_sizes: bool = False  # whether padding is told from value 0; weights of before have no such field
+    literal: bool = (
+        False  # whether it is the paper's network to the letter; weights of before have no such field
+    )
 
     def __post_init__(self) -> None:
         for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
@@ -38,8 +41,11 @@ class NetworkConfig(ABC):
             pair = getattr(self, name)
             if len(pair) != 2 or min(pair) < 1:
                 raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
-        if not isinstance(self.sees_sizes, bool):
-            raise InvalidInput(f"sees_sizes: expected true or false, got {self.sees_sizes!r}")
+        for name in ("sees_sizes", "literal"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(f"{name}: expected true or false, got {getattr(self, name)!r}")
+        if self.literal and self.conditioning != "paper":
+            raise InvalidInput(f"literal: expected conditioning paper with it, got {self.conditioning!r}")
         if self.width % self.heads:
             raise InvalidInput(f"width: expected a multiple of heads={self.heads}, got {self.width}")
 

@@ -9,6 +9,7 @@ from factordiff.experts.conditioning import grid_encoder_slots, paper_slots
 from factordiff.experts.config import NetworkConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, convolution, linear
+from factordiff.experts.told import modulation_slots
 
 BLOCKS = 2  # one at full resolution, one below it
 SUMMARY = 8  # channels of a latent that reach the context vector
@@ -19,9 +20,9 @@ EXPANSION = 1  # of the latents' own layer
 class ConvIRConfig(NetworkConfig):
     """Conv-IR: 128 channels, two residual blocks, GroupNorm(8), context dimension 256.
 
-    With the paper's conditioning it is the appendix's convnet. With latents, cells also attend to each other before
-    each block, and the embedding, the second convolution of a block and the readout see one cell. Where they saw nine,
-    what neighbours tell seemed to be learned in place of the rule (docs/log.md).
+    With the paper's conditioning it is the appendix's convnet, to the letter if `literal`. With latents, cells also
+    attend to each other before each block, and the embedding, the second convolution of a block and the readout see
+    one cell. Where they saw nine, what neighbours tell seemed to be learned in place of the rule (docs/log.md).
     """
 
     width: int = 128
@@ -69,12 +70,19 @@ def _common_slots(config: ConvIRConfig) -> dict[str, Slot]:
             f"blocks.{block}.gain_2": Slot((c,), mean=1.0),
             f"blocks.{block}.shift_2": Slot((c,)),
         }
+    if (
+        config.literal
+    ):  # the paper has no 1x1 map, and its layers are the usual ones: with biases, an MLP with two
+        del slots["up"]
+        for name in (f"blocks.{block}" for block in range(BLOCKS)):
+            slots |= {f"{name}.first_bias": Slot((c,)), f"{name}.second_bias": Slot((c,))}
+            slots |= modulation_slots(name, config.context)
     return slots
 
 
 def _paper_slots(config: ConvIRConfig) -> dict[str, Slot]:
     c, context = config.width, config.context
-    slots = paper_slots(config.values, config.encoder, context)
+    slots = paper_slots(config.values, config.encoder, context, bias=config.literal)
     for block in range(BLOCKS):
         slots |= {
             f"blocks.{block}.second": convolution(c, c, zero=True),  # the block starts as the identity

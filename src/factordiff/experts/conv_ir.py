@@ -16,7 +16,7 @@ from factordiff.experts.convnet import Planes, attend, convolved, halved, same_s
 from factordiff.experts.latents import latent_keys_values, prepare_latents
 from factordiff.experts.parameters import Layout, Weights
 from factordiff.experts.refinement import Network
-from factordiff.experts.told import tell
+from factordiff.experts.told import modulations, tell
 from factordiff.experts.transformer import rotations
 from factordiff.types import CellLogProbs, Tokens
 
@@ -94,17 +94,8 @@ class ConvIR(Network):
         cells = same_size(planes, weights["embed.query"]) + weights["embed.bias"]
         if told.field is not None:
             cells = cells + told.field.permute(0, 3, 1, 2)
-        driver, blocks = F.silu(told.context), [f"blocks.{block}" for block in range(BLOCKS)]
-        modulation = torch.stack(
-            [
-                F.linear(driver, weights[f"{name}.modulation"].flatten(0, 1)).unflatten(
-                    -1, (-1, self.config.width)
-                )
-                + weights[f"{name}.modulation_bias"]
-                for name in blocks
-            ],
-            1,
-        )
+        blocks = [f"blocks.{block}" for block in range(BLOCKS)]
+        modulation = modulations(weights, blocks, told.context)
         if told.latents is None:
             return ConvEncoded(cells, modulation, None, None)
         extras = [
@@ -134,14 +125,28 @@ class ConvIR(Network):
         return planes.flatten(2).transpose(1, 2)
 
     def embed(self, weights: Weights, x_t: Tokens, encoded: ConvEncoded) -> Planes:
-        """The embedded input: a convolution of one-hot grids, in which a masked cell is the zero vector."""
+        """The embedded input: a convolution of one-hot grids, in which a masked cell is the zero vector.
+
+        Paper: Eq. (22), whose one convolution of all canvases is here a sum of two: what is told is convolved once.
+        """
         planes = cond.as_planes(
             cond.one_hot(x_t, self.config.values, encoded.cells.dtype), self.config.layout
         )
         return same_size(planes, weights["embed.x_t"]) + encoded.cells
 
     def apply_once(self, weights: Weights, state: Planes, encoded: ConvEncoded) -> Planes:
-        """Down and up the U once: a block above, a block below, and the skip connection between them."""
+        """Down and up the U once: a block above, a block below, and the skip connection between them.
+
+        The paper's main text has a U with skip connections, its appendix two residual blocks and nothing between
+        them. `literal` is the reading in which both hold: the second block's convolutions work on the halved picture,
+        and what they say is enlarged and added to their input, which is the skip connection.
+        """
+        if self.config.literal:
+            above = self._convolve(state, weights, 0, encoded)
+            said = convolved(
+                halved(above), weights, "blocks.1", encoded.modulation[:, 1, 0], self.config.groups
+            )
+            return above + F.interpolate(said, size=self.config.layout, mode="nearest")
         above = self._look(state, weights, 0, encoded)
         above = self._convolve(above, weights, 0, encoded)
         above = self._look(above, weights, 1, encoded)
@@ -176,7 +181,7 @@ class ConvIR(Network):
         return planes + gate[:, :, None, None] * convolved(planes, weights, name, injection, groups, scale)
 
     def readout(self, weights: Weights, state: Planes) -> CellLogProbs:
-        """Normalise and project to the values; the mask has no logit."""
+        """Normalise and project to the values; the mask has no logit. Paper: Eq. (27)."""
         normed = F.group_norm(state, self.config.groups, weights["head.gain"], weights["head.shift"])
         if self.config.conditioning == "paper":
             normed = F.silu(normed)

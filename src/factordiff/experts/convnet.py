@@ -44,18 +44,21 @@ def convolved(
     much of it back; a scale behind it does not.
     """
     inner = F.silu(F.group_norm(x, groups, weights[f"{name}.gain_1"], weights[f"{name}.shift_1"]))
-    inner = F.conv2d(inner, weights[f"{name}.first"], padding=1) + injection[:, :, None, None]
+    inner = F.conv2d(inner, weights[f"{name}.first"], weights.get(f"{name}.first_bias"), padding=1)
+    inner = inner + injection[:, :, None, None]
     inner = F.group_norm(inner, groups, weights[f"{name}.gain_2"], weights[f"{name}.shift_2"])
     if scale is not None:
         inner = inner * (1.0 + scale[:, :, None, None])
-    return same_size(F.silu(inner), weights[f"{name}.second"])
+    return same_size(F.silu(inner), weights[f"{name}.second"], weights.get(f"{name}.second_bias"))
 
 
 def same_size(
-    planes: Planes, kernel: Float[Tensor, "out channel size size"]
+    planes: Planes,
+    kernel: Float[Tensor, "out channel size size"],
+    bias: Float[Tensor, " out"] | None = None,
 ) -> Float[Tensor, "batch out height width"]:
     """The convolution that keeps a picture's size."""
-    return F.conv2d(planes, kernel, padding=kernel.shape[-1] // 2)
+    return F.conv2d(planes, kernel, bias, padding=kernel.shape[-1] // 2)
 
 
 def attend(

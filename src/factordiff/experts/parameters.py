@@ -26,13 +26,14 @@ ALIGNMENT = 8  # elements: every tensor starts on 16 bytes in bfloat16, which fa
 class Slot:
     """One named tensor: its shape, its initial law (normal), and the hidden matrices it holds, if any.
 
+    `mean` is one number, or one for each row of the tensor.
     `matrices` is (count, rows, columns): a kernel [out, in, 3, 3] is (1, out, 9 in) and stacked query, key and
     value projections are three matrices. None: an embedding, a head, a gain: not a hidden matrix.
     """
 
     shape: tuple[int, ...]
     std: float = 0.0
-    mean: float = 0.0
+    mean: float | tuple[float, ...] = 0.0
     matrices: tuple[int, int, int] | None = None
 
     @property
@@ -109,7 +110,8 @@ class Layout:
         for index, (name, slot) in enumerate(self.slots.items()):
             start = self.offsets[name]
             part = vector[start : start + slot.size]
-            part.fill_(slot.mean)
+            rows = torch.tensor(slot.mean).view(-1, *(1,) * (len(slot.shape) - 1))
+            part.view(slot.shape).copy_(rows.expand(slot.shape))
             if slot.std > 0.0:
                 # 2u - 1 is exactly -1 for u = 0, where erfinv is infinite: half a step inwards.
                 u = uniform(seed, Purpose.INIT, index, torch.arange(slot.size)) + 2.0**-54

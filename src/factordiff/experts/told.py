@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -18,7 +19,7 @@ from factordiff.experts.conditioning import (
 )
 from factordiff.experts.config import NetworkConfig
 from factordiff.experts.latents import average_field, average_latents, latent_context
-from factordiff.experts.parameters import Weights
+from factordiff.experts.parameters import Slot, Weights, linear
 
 
 class Told(NamedTuple):
@@ -52,3 +53,26 @@ def tell(
         places = read[:, :, config.latents :]
         field = average_field(places, present, weights["latents.field"], config.pair_layout, config.layout)
     return Told(channels, context + latent_context(weights, latents), latents, field)
+
+
+def modulations(
+    weights: Weights, blocks: list[str], context: Float[Tensor, "item context"]
+) -> Float[Tensor, "item block parts channel"]:
+    r"""What the context vector does to each block: $\mathrm{MLP}(c)$, in as many parts as its matrix has.
+
+    Ours is a linear map of $\mathrm{SiLU}(c)$, as adaLN-Zero is usually written; the paper's literal one has a layer
+    before that. Paper: Eq. (17), (24).
+    """
+    each = []
+    for name in blocks:
+        hidden, matrix = context, weights[f"{name}.modulation"]
+        if f"{name}.modulation_in" in weights:
+            hidden = F.linear(hidden, weights[f"{name}.modulation_in"], weights[f"{name}.modulation_in_bias"])
+        parts = F.linear(F.silu(hidden), matrix.flatten(0, 1)).unflatten(-1, tuple(matrix.shape[:2]))
+        each.append(parts + weights[f"{name}.modulation_bias"])
+    return torch.stack(each, 1)
+
+
+def modulation_slots(name: str, context: int) -> dict[str, Slot]:
+    """The first layer of a block's literal MLP, as wide as the context vector."""
+    return {f"{name}.modulation_in": linear(context, context), f"{name}.modulation_in_bias": Slot((context,))}

@@ -14,7 +14,7 @@ from factordiff.experts import conditioning as cond
 from factordiff.experts.latents import latent_keys_values, prepare_latents
 from factordiff.experts.parameters import Layout, Weights
 from factordiff.experts.refinement import Network
-from factordiff.experts.told import tell
+from factordiff.experts.told import modulations, tell
 from factordiff.experts.trans_config import TransIRConfig, trans_slots
 from factordiff.experts.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
 from factordiff.types import CellLogProbs, Tokens
@@ -59,7 +59,7 @@ class TransIR(Network):
         """Pad the heads, join the embeddings into one table, place the positions."""
         config = self.config
         to = attention.padded_head(config.head_size)
-        join = weights["embed.join"]
+        dtype = weights["embed.join"].dtype
         ready = dict(weights)
         for block in range(config.blocks):
             ready[f"blocks.{block}.qkv"] = attention.pad_heads(
@@ -68,19 +68,35 @@ class TransIR(Network):
             ready[f"blocks.{block}.out"] = attention.pad_heads(
                 weights[f"blocks.{block}.out"], -1, to
             ).flatten(1)
-        # W [E(x_t) || E(c)] is a sum of two tables: no product over all cells is needed.
-        ready["table.x_t"] = weights["embed.x_t"] @ join[0].T
-        ready["table.query"] = weights["embed.query"] @ join[1].T
-        ready["positions"], ready["patch_positions"] = self._place(weights, join.dtype)
-        if config.conditioning == "paper":
-            ready["table.query"] = torch.cat([ready["table.query"], weights["embed.demonstrations"]])
+            if config.literal:
+                ready[f"blocks.{block}.qkv_bias"] = attention.pad_heads(
+                    weights[f"blocks.{block}.qkv_bias"], -1, to
+                ).flatten()
+        ready["table.x_t"], ready["table.query"] = self._tables(weights)
+        ready["positions"], ready["patch_positions"] = self._place(weights, dtype)
         if config.conditioning == "latents":
             ready |= prepare_latents(weights, config.head_size)
             ready |= self._pair_blocks(ready)
         if config.rotary:
-            ready["rotation"] = self._rotation.to(join.dtype)
-            ready["patch_rotation"] = self._patch_rotation.to(join.dtype)
+            ready["rotation"] = self._rotation.to(dtype)
+            ready["patch_rotation"] = self._patch_rotation.to(dtype)
         return ready
+
+    def _tables(self, weights: Weights) -> tuple[Tensor, Tensor]:
+        """What each value of a cell of x_t adds to its embedding, and each channel of what is told.
+
+        W [E(x_t) || E(c)] is a sum of tables: no product over all cells is needed.
+        """
+        join = weights["embed.join"]
+        if (
+            self.config.literal
+        ):  # one table E for all canvases: x_t, the query, then input and output of each pair
+            each = torch.einsum("vc,dnc->nvd", weights["embed.table"], join)
+            return each[0], each[1:, : self.config.values].flatten(0, 1)
+        x_t, query = weights["embed.x_t"] @ join[0].T, weights["embed.query"] @ join[1].T
+        if self.config.conditioning == "paper":
+            query = torch.cat([query, weights["embed.demonstrations"]])
+        return x_t, query
 
     def _pair_blocks(self, ready: Weights) -> Weights:
         """The same blocks as the demonstrations see them: their modulation is constant, so it is folded in."""
@@ -115,15 +131,8 @@ class TransIR(Network):
         keys = values = None
         if told.latents is not None:
             keys, values = self._latent_keys_values(weights, told.latents)
-        driver = F.silu(told.context)
-        modulation = torch.stack(
-            [
-                F.linear(driver, weights[f"blocks.{block}.modulation"].flatten(0, 1)).unflatten(-1, (6, -1))
-                + weights[f"blocks.{block}.modulation_bias"]
-                for block in range(self.config.blocks)
-            ],
-            1,
-        )
+        blocks = [f"blocks.{block}" for block in range(self.config.blocks)]
+        modulation = modulations(weights, blocks, told.context)
         return TransEncoded(cells, modulation, keys, values)
 
     def pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
@@ -163,7 +172,7 @@ class TransIR(Network):
         return Block(**found)  # type: ignore[arg-type]
 
     def embed(self, weights: Weights, x_t: Tokens, encoded: TransEncoded) -> Hidden:
-        """$h = W [E(x_t) || E(c)] + PE$."""
+        """$h = W [E(x_t) || E(c)] + PE$. Paper: Eq. (14)."""
         table = weights["table.x_t"]
         return cond.one_hot(x_t, table.shape[0], table.dtype) @ table + encoded.cells
 
@@ -182,9 +191,17 @@ class TransIR(Network):
             self.config.head_size**-0.5,
             weights.get("rotation"),
             self.fused,
+            self.config.literal,
         )
 
     def readout(self, weights: Weights, state: Hidden) -> CellLogProbs:
-        """Normalise, project to the values; the mask has no logit. Paper: appendix "Output Projection"."""
-        normed = F.layer_norm(state, (state.shape[-1],))
+        """Normalise, project to the values; the mask has no logit. Paper: Eq. (21).
+
+        The paper computes the mask's logit and then sets it to minus infinity, so that its weights mean nothing.
+        """
+        gain, shift = (
+            weights.get("head.gain"),
+            weights.get("head.shift"),
+        )  # the paper's norm has them, ours has not
+        normed = F.layer_norm(state, (state.shape[-1],), gain, shift)
         return F.linear(normed, weights["head.weight"]).float() + weights["head.bias"].float()

@@ -18,7 +18,10 @@ FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
 
 
 class Block(NamedTuple):
-    """The weights of one block, heads padded and flattened; biases only where a modulation was folded in."""
+    """The weights of one block, heads padded and flattened.
+
+    Our own blocks have biases only where a modulation was folded in; the paper's has them all.
+    """
 
     qkv: Tensor
     out: Tensor
@@ -26,6 +29,8 @@ class Block(NamedTuple):
     down: Tensor
     qkv_bias: Tensor | None = None
     up_bias: Tensor | None = None
+    out_bias: Tensor | None = None
+    down_bias: Tensor | None = None
 
 
 def plain_block(
@@ -51,25 +56,30 @@ def transformer_blocks(
     scale: float,
     rotation: Rotation | None = None,
     fused: bool = False,
+    bare: bool = False,
 ) -> Hidden:
     r"""Adaptive blocks (adaLN-Zero) one after another: attention, then the FFN, both modulated.
 
-    $h' = h + \alpha_1\,\mathrm{Attn}((1+\gamma_1)\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. The appendix
-    writes a bare $\gamma$; zero-initialised, that would start the block dead. `extras` are keys and values that
-    every cell sees beside the cells. `fused` attends in a kernel of our own.
+    $h' = h + \alpha_1\,\mathrm{Attn}(\gamma_1\,\mathrm{norm}(h)+\beta_1)$, and the FFN likewise. With `bare` that is
+    the whole of it, as the paper writes it; ours has $1+\gamma$ for $\gamma$. `extras` are keys and values that every
+    cell sees beside the cells. `fused` attends in a kernel of our own.
 
     Paper: Eq. (18)-(20).
     """
     for block, extra, modulation in zip(blocks, extras, modulations.unbind(1), strict=True):
         gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = modulation.unsqueeze(2).unbind(1)
-        x = x + alpha_1 * attend(modulated(x, gamma_1, beta_1), block, extra, heads, scale, rotation, fused)
-        x = x + alpha_2 * feed_forward(modulated(x, gamma_2, beta_2), block)
+        normed = modulated(x, gamma_1, beta_1, bare)
+        x = x + alpha_1 * attend(normed, block, extra, heads, scale, rotation, fused)
+        x = x + alpha_2 * feed_forward(modulated(x, gamma_2, beta_2, bare), block)
     return x
 
 
-def modulated(x: Hidden, gamma: Each, beta: Each) -> Hidden:
-    r"""$(1+\gamma)\,\mathrm{norm}(x)+\beta$, with one $\gamma$ and $\beta$ for all tokens of an item."""
-    return F.layer_norm(x, (x.shape[-1],)) * (1.0 + gamma) + beta
+def modulated(x: Hidden, gamma: Each, beta: Each, bare: bool = False) -> Hidden:
+    r"""$(1+\gamma)\,\mathrm{norm}(x)+\beta$, with one $\gamma$ and $\beta$ for all tokens of an item.
+
+    `bare` leaves the 1 away. Paper: Eq. (18).
+    """
+    return F.layer_norm(x, (x.shape[-1],)) * (gamma if bare else 1.0 + gamma) + beta
 
 
 def attend(
@@ -83,12 +93,12 @@ def attend(
 ) -> Hidden:
     """Multi-head attention over all tokens, and over the extra keys and values."""
     projected = F.linear(normed, block.qkv, block.qkv_bias)
-    return F.linear(attention(projected, extra, rotation, heads, scale, fused), block.out)
+    return F.linear(attention(projected, extra, rotation, heads, scale, fused), block.out, block.out_bias)
 
 
 def feed_forward(normed: Hidden, block: Block) -> Hidden:
     """Two layers with GELU between."""
-    return F.linear(F.gelu(F.linear(normed, block.up, block.up_bias)), block.down)
+    return F.linear(F.gelu(F.linear(normed, block.up, block.up_bias)), block.down, block.down_bias)
 
 
 def fold(block: Block, modulation: Float[Tensor, "six channel"]) -> Block:

@@ -156,16 +156,31 @@ MAY_CHANGE = frozenset(
 NEAR_TASKS = ("0d3d703e", "b1948b0a", "c8f0f002", "d511f180", "f76d97a5", "0ca9ddb6", "dc1df850", "d037b0a7")
 
 PRESETS: dict[str, Settings] = {
-    # The paper's table: lr 2e-4, momentum 0.95, batch 1,100, 60,000 steps, 1,000 warm-up, clip 1.0, bf16.
+    # The paper's training table, its networks to the letter, and nothing that is ours: every setting that bears on
+    # what is learned is said here, not left to a default. Not in the paper, and chosen: AdamW, at Muon's rate, for
+    # what is no hidden matrix (Muon is made for matrices), no weight decay, three demonstrations, the width of the
+    # context's encoder (64: about a million parameters), a check every 500 steps.
     "paper": Settings(
         preset="paper",
-        network={"conditioning": "paper", "encoder": 64},
+        network={"conditioning": "paper", "literal": True, "encoder": 64, "sees_sizes": False},
+        batch=1_100,
+        frames=3,
+        min_frames=3,
+        identity_share=1.0 / 8.0,  # "8 equivalent views", none before another
+        rename=0.0,
+        agreement=0.0,
+        emphasis={},
         max_steps=60_000,
         warmup=1_000,
-        decay_from=60_000,
+        decay_from=60_000,  # no decay is mentioned
         lr=2e-4,
         lr_rest=2e-4,
+        momentum=0.95,
+        weight_decay=0.0,
+        clip=1.0,
+        ema=0.0,  # no averaging is mentioned: the weights themselves
         dtype="bfloat16",
+        check_every=500,
         patience=30,
     ),
     "fast": Settings(agreement=0.02, identity_share=0.9, network={"sees_sizes": True}),
