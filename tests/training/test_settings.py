@@ -13,12 +13,22 @@ from factordiff.training.settings import MAY_CHANGE, PRESETS, Settings, preset
 
 
 def test_the_papers_preset() -> None:
+    """The paper's table, and nothing of what we add."""
     paper = preset("paper")
     assert (paper.lr, paper.momentum, paper.batch, paper.max_steps) == (2e-4, 0.95, 1100, 60_000)
     assert (paper.warmup, paper.clip, paper.dtype) == (1_000, 1.0, "bfloat16")
     assert (paper.patience, paper.check_every) == (30, 500)
-    assert paper.network["conditioning"] == "paper"
-    assert paper.frames == 3
+    assert (paper.lr_rest, paper.weight_decay, paper.decay_from) == (paper.lr, 0.0, paper.max_steps)
+    assert paper.network == {"conditioning": "paper", "literal": True, "encoder": 64, "sees_sizes": False}
+    assert (paper.frames, paper.min_frames) == (3, 3)
+    assert paper.symmetry_weights() == pytest.approx([1 / 8] * 8)
+    assert (paper.ema, paper.rename, paper.agreement, paper.emphasis, paper.tasks) == (
+        0.0,
+        0.0,
+        0.0,
+        {},
+        None,
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -56,6 +66,7 @@ def test_symmetry_weights() -> None:
         ("compile", "all"),
         ("graph", "maybe"),
         ("patience", -1),
+        ("snapshot_every", -1),
         ("tasks", ()),
         ("tasks", ("67a3c6ac", "67a3c6ac")),
         ("emphasis", {"67a3c6ac": 0}),

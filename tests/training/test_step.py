@@ -92,3 +92,12 @@ def test_the_gradient_is_clipped() -> None:
     assert float(made.norm_sum) == float(tight.norm_sum) > 1e-3
     ratio = float(tight.optimizer.mean.norm() / made.optimizer.mean.norm())
     assert ratio == pytest.approx(1e-3 / float(made.norm_sum), rel=1e-2)
+
+
+def test_an_average_that_forgets_at_once_is_the_weights_themselves() -> None:
+    made = step(ema=0.0)
+    before = made.network.vector.detach().clone()
+    for _ in range(15):
+        made()
+        assert torch.equal(made.ema, made.network.vector)
+    assert not torch.equal(made.ema, before)

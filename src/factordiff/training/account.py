@@ -14,11 +14,21 @@ from factordiff.training.settings import PRESETS
 # How a run is computed and watched, not what it learns.
 UNTOLD = frozenset(
     {"preset", "compile", "graph", "compile_mode", "kernels", "dtype", "newton_schulz"}
-    | {"check_every", "validation_items", "log_every", "save_seconds"}
+    | {"check_every", "validation_items", "log_every", "save_seconds", "snapshot_every"}
 )
 
 # What of a network the command can set.
-FLAGS = ("cycles", "conditioning", "pair_patch", "head", "rotary", "positions", "field")
+FLAGS = (
+    "cycles",
+    "conditioning",
+    "literal",
+    "pair_patch",
+    "head",
+    "rotary",
+    "positions",
+    "field",
+    "sees_sizes",
+)
 
 
 def account(folder: Path, run: Path | None) -> list[str]:
@@ -27,7 +37,10 @@ def account(folder: Path, run: Path | None) -> list[str]:
     about = config["about"]
     lines = _commands(config)
     if "step" in about:
-        lines.append(f"weights averaged over the steps up to {about['step']:,}")
+        averaged = about.get("settings", {}).get("ema") != 0.0
+        lines.append(
+            f"weights {'averaged over the steps up to' if averaged else 'of step'} {about['step']:,}"
+        )
     events = [] if run is None else read_log(run / LOG)
     ends = [event for event in events if event["event"] == "end"]
     if ends:

@@ -19,7 +19,7 @@ def draw_curves(log: Path, picture: Path) -> None:
     figure = Figure(figsize=(10, 4), layout="constrained")
     loss, accuracy = figure.subplots(1, 2)
     loss.plot([e["step"] for e in steps], [e["loss"] for e in steps], lw=0.8, label="training")
-    loss.plot([e["step"] for e in checks], [e["loss"] for e in checks], marker=".", label="validation (EMA)")
+    loss.plot([e["step"] for e in checks], [e["loss"] for e in checks], marker=".", label="validation")
     if any(event["loss"] > 0 for event in [*steps, *checks]):
         loss.set_yscale("log")
     loss.set(xlabel="step", ylabel="loss")
