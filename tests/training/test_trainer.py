@@ -136,6 +136,14 @@ def test_a_setting_newer_than_the_checkpoint_had_its_default(tmp_path: Path) -> 
     assert trainer(tmp_path, resume=True, max_steps=4).run()["step"] == 4
 
 
+def test_a_network_older_than_a_field_goes_on(tmp_path: Path) -> None:
+    first = trainer(tmp_path, max_steps=2)
+    assert first.folder is not None
+    del first.folder.identity["network"]["literal"]
+    first.run()
+    assert trainer(tmp_path, resume=True, max_steps=4).run()["step"] == 4
+
+
 def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path) -> None:
     straight = trainer()
     straight.run()

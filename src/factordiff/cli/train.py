@@ -58,9 +58,14 @@ def train(
     batch: Annotated[int | None, typer.Option(help="The global batch; machines divide it.")] = None,
     lr: Annotated[float | None, typer.Option(help="Muon's learning rate.")] = None,
     lr_rest: Annotated[float | None, typer.Option(help="AdamW's learning rate.")] = None,
-    ema: Annotated[float | None, typer.Option(help="Decay of the averaged weights.")] = None,
+    ema: Annotated[
+        float | None, typer.Option(help="Decay of the averaged weights; 0: the weights themselves.")
+    ] = None,
     refinement: Annotated[str | None, typer.Option(help="H,L: outer and inner cycles, such as 2,2.")] = None,
     conditioning: Annotated[str | None, typer.Option(help="latents or paper.")] = None,
+    literal: Annotated[
+        bool | None, typer.Option(help="With the paper's conditioning: the rest of its network too.")
+    ] = None,
     pair_patch: Annotated[int | None, typer.Option(help="Side of a demonstration token (trans-ir).")] = None,
     head: Annotated[str | None, typer.Option(help="Initial output head: zero or default.")] = None,
     identity_share: Annotated[
@@ -111,6 +116,9 @@ def train(
     ] = None,
     log_every: Annotated[int | None, typer.Option(help="Steps between log lines.")] = None,
     save_seconds: Annotated[float | None, typer.Option(help="Seconds between checkpoints.")] = None,
+    snapshot_every: Annotated[
+        int | None, typer.Option(help="Steps between weights kept in OUT/snapshots/STEP; 0: none.")
+    ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
 ) -> None:
     """Train an expert. The last line printed is the run's summary.
@@ -133,6 +141,7 @@ def train(
         given["emphasis"] = _emphasis(emphasis)
     network: dict[str, Any] = {
         "conditioning": conditioning,
+        "literal": literal,
         "pair_patch": pair_patch,
         "head": head,
         "rotary": rotary,
@@ -181,6 +190,7 @@ _SETTINGS = frozenset(
         "patience",
         "log_every",
         "save_seconds",
+        "snapshot_every",
     }
 )
 

@@ -10,6 +10,7 @@ from factordiff.errors import Unavailable
 
 CONFIG = "config.json"  # the file that makes a folder an expert's
 WEIGHTS = "weights"  # where a training run keeps its expert
+SNAPSHOTS = "snapshots"  # where it keeps what the expert was at certain steps, a folder for each
 SHIPPED = Path(__file__).parent.parent / "weights"
 SMALL = "`factordiff train tiny --out runs/tiny` trains a small one in five minutes"
 
@@ -28,7 +29,7 @@ def shipped_experts() -> list[str]:
 
 
 def find_expert(expert: str | Path) -> Found:
-    """The expert of a shipped name, of a folder of its own, or of a training run's folder.
+    """The expert of a shipped name, of a folder of its own (a run's snapshot is one), or of a training run's folder.
 
     One that is not there is an error that says how to train it, or where its weights would be looked for.
     """
@@ -42,6 +43,8 @@ def find_expert(expert: str | Path) -> Found:
     else:
         raise _missing(str(expert))
     place = folder.resolve()
+    if place.parent.name == SNAPSHOTS:  # a step alone would be the name of every run's
+        return Found(f"{place.parent.parent.name}-{place.name}", folder)
     return Found(place.parent.name if place.name == WEIGHTS else place.name, folder)
 
 

@@ -1,4 +1,4 @@
-"""A run's folder, readable at any time: checkpoints, the log, the averaged weights, the curves."""
+"""A run's folder, readable at any time: checkpoints, the log, the weights, their snapshots, the curves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from factordiff.errors import CheckpointError
 from factordiff.experts.refinement import Network
-from factordiff.experts.store import save_expert
-from factordiff.experts.whereabouts import WEIGHTS
+from factordiff.experts.store import build, save_expert
+from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
@@ -39,8 +39,10 @@ class RunFolder:
                 "or choose another folder with --out"
             )
         # A setting that came after the checkpoint had no effect on it, which is what defaults mean.
-        defaults = {name: value for name, value in Settings().identity().items() if name in self.identity}
-        for name, value in (defaults | found[0].run["identity"]).items():
+        saved = {name: value for name, value in Settings().identity().items() if name in self.identity}
+        saved |= found[0].run["identity"]
+        saved["network"] = build(saved["backbone"], saved["network"]).config.as_json()
+        for name, value in saved.items():
             if self.identity.get(name) != value:
                 raise CheckpointError(
                     f"{self.path}: the checkpoint has {name} = {value!r}, this run {self.identity.get(name)!r}; "
@@ -64,6 +66,10 @@ class RunFolder:
         save_expert(expert, self.path / WEIGHTS, about)
         run = {"identity": self.identity, **saved.run}
         checkpoint.save(self.path, step, checkpoint.Checkpoint(saved.tensors, run, saved.best), best_step)
+
+    def snapshot(self, step: int, expert: Network, about: dict[str, Any]) -> None:
+        """Write the weights of a step into a folder that no later step touches."""
+        save_expert(expert, self.path / SNAPSHOTS / str(step), about)
 
     def draw_curves(self) -> None:
         """Draw what the log says so far."""

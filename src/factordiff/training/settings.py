@@ -23,9 +23,11 @@ class Settings:
     own orientation; the other seven symmetries share the rest. `rename` is how often an item has those of its values
     renamed that its task uses alike, `more` how often it comes from a training-only set. `agreement` weighs the
     loss that asks two demonstrations of an item to say the same. `tasks` are the ids of the tasks that batches and
-    validation are taken from (None: all); those in `emphasis` come so many times as often in batches. `patience`
-    counts validation checks without a better loss (0: never stop early). `compile` and `graph` are how a step is
-    computed, not what: `auto` compiles and records it on a GPU and does neither elsewhere.
+    validation are taken from (None: all); those in `emphasis` come so many times as often in batches. `ema` is the
+    decay of the weights' moving average, which is what is checked and kept (0: no average, the weights themselves).
+    `patience` counts validation checks without a better loss (0: never stop early). Every `snapshot_every` steps the
+    weights are kept in a folder of that step's own (0: never). `compile` and `graph` are how a step is computed, not
+    what: `auto` compiles and records it on a GPU and does neither elsewhere.
     """
 
     preset: str = "fast"
@@ -67,6 +69,7 @@ class Settings:
     validation_items: int = 1200
     log_every: int = 50
     save_seconds: float = 60.0
+    snapshot_every: int = 0
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -90,6 +93,7 @@ class Settings:
             "lr_rest",
             "weight_decay",
             "save_seconds",
+            "snapshot_every",
             "agreement",
         ):
             if not 0 <= getattr(self, name) < float("inf"):  # which NaN is not either
@@ -143,6 +147,7 @@ MAY_CHANGE = frozenset(
         "validation_items",
         "log_every",
         "save_seconds",
+        "snapshot_every",
         "compile",
         "graph",
         "compile_mode",
@@ -168,6 +173,7 @@ PRESETS: dict[str, Settings] = {
         min_frames=3,
         identity_share=1.0 / 8.0,  # "8 equivalent views", none before another
         rename=0.0,
+        more=0.0,
         agreement=0.0,
         emphasis={},
         max_steps=60_000,

@@ -158,7 +158,8 @@ class Trainer:
                 self._tell({"event": "first step", "step": first, "seconds_to_first_step": seconds})
             at_log = self.done % settings.log_every == 0
             at_check = self.done % settings.check_every == 0
-            if not (at_log or at_check or looks_always or self.done == settings.max_steps):
+            at_snapshot = settings.snapshot_every > 0 and self.done % settings.snapshot_every == 0
+            if not (at_log or at_check or at_snapshot or looks_always or self.done == settings.max_steps):
                 continue
             if at_log:
                 self._log(self.done - logged_step, time.monotonic() - last_log)
@@ -175,7 +176,11 @@ class Trainer:
             if self.done < settings.max_steps:
                 self._maybe_stop(deadline - reserve - LAST_CHECK * check_seconds, signalled)
             now = time.monotonic()
-            if (at_log or at_check) and self.folder is not None and now - last_save >= settings.save_seconds:
+            due = (at_log or at_check) and now - last_save >= settings.save_seconds
+            if at_snapshot and not self.diverged:
+                self._snapshot()
+                due = True  # a run that goes on from here never computes the snapshot's step again
+            if due and self.folder is not None:
                 self.progress.seconds = now - origin
                 self._save()
                 last_save = time.monotonic()
@@ -204,10 +209,10 @@ class Trainer:
             }
         )
 
-    def _measure(self, averaged: Tensor, last: bool) -> dict[str, float]:
-        """How good averaged weights are; drawn step by step too when it is for the last time."""
+    def _measure(self, weights: Tensor, last: bool) -> dict[str, float]:
+        """How good weights are; drawn step by step too when it is for the last time."""
         with torch.no_grad():
-            self.expert.vector.copy_(averaged)
+            self.expert.vector.copy_(weights)
         condition, x_0 = self.source.validation(self.settings.validation_items)
         condition, x_0 = condition.to(self.device), x_0.to(self.device)
         loss = validation_loss(self.expert, condition, x_0, self.settings.objective)
@@ -233,18 +238,32 @@ class Trainer:
         began = time.monotonic()
         with torch.no_grad():
             self.expert.vector.copy_(self.step.ema if self.best is None else self.best)
-        settings = self.settings.as_json()
-        about = {"objective": self.settings.objective, "step": self._kept_step()}
-        about |= {"data": self.source.digest, "settings": settings}
-        run = {"settings": settings, "progress": self.progress.as_json()}
+        run: dict[str, Any] = {"settings": self.settings.as_json(), "progress": self.progress.as_json()}
         if self.started_from is not None:
-            about["started_from"] = run["started_from"] = self.started_from
+            run["started_from"] = self.started_from
         saved = Checkpoint(self.step.state(), run, self.best)
+        about = self._about(self._kept_step())
         self.folder.save(self.done, saved, self.progress.best_step, self.expert, about)
         self._saved = now
         seconds = time.monotonic() - began
         self.seconds_saving += seconds
         self._tell({"event": "save", "step": self.done, "seconds": seconds})
+
+    def _snapshot(self) -> None:
+        """Keep this step's weights, whichever are the best so far."""
+        if self.folder is None:
+            return
+        with torch.no_grad():
+            self.expert.vector.copy_(self.step.ema)
+        self.folder.snapshot(self.done, self.expert, self._about(self.done))
+
+    def _about(self, step: int) -> dict[str, Any]:
+        """What weights of that step say about themselves."""
+        about: dict[str, Any] = {"objective": self.settings.objective, "step": step}
+        about |= {"data": self.source.digest, "settings": self.settings.as_json()}
+        if self.started_from is not None:
+            about["started_from"] = self.started_from
+        return about
 
     def _kept_step(self) -> int:
         """Of which step the weights for users are: the best one of a run that stops early."""
