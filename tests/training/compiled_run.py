@@ -1,4 +1,4 @@
-"""Loss and gradient of a compiled step against the plain one; `-m tests.training.compiled_run BACKBONE`.
+"""Loss and gradient of a compiled step against the plain one; `-m tests.training.compiled_run BACKBONE KIND`.
 
 A process of its own, because the shape checks of the test run cannot be compiled.
 """
@@ -20,15 +20,17 @@ from tests.training.synthetic import Flips
 
 def main() -> None:
     torch.set_num_threads(1)
-    (backbone,) = sys.argv[1:]
+    backbone, kind = sys.argv[1:]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     fields = {**NETWORK, "cycles": [2, 2]}
-    errors: dict[str, list[float]] = {"float32": [], "bfloat16": []}
+    if kind == "literal":
+        fields |= {"conditioning": "paper", "literal": True}
+    errors: dict[str, list[float]] = {"float32": [], "bfloat16": [], "no average": []}
     for dtype in (torch.float32, torch.bfloat16):
         network = build(backbone, fields)
         stir(network)
         network = network.to(device)
-        settings = replace(SETTINGS, batch=16, agreement=0.1)
+        settings = replace(SETTINGS, batch=16, agreement=0.1, ema=0.0)
         plain = Step(network, Flips(side=3), settings, torch.float32, torch.float32)
         quick = Step(network, Flips(side=3), replace(settings, compile="blocks"), dtype, torch.float32)
         for number in (3, 4):  # the second batch is new to the compiled function
@@ -43,6 +45,8 @@ def main() -> None:
                 float(((loss - expected_loss).abs() / expected_loss).detach()),
                 float((gradient - expected).norm() / expected.norm()),
             ]
+        quick()
+        errors["no average"].append(float((quick.ema - network.vector.detach()).abs().max()))
     print(json.dumps(errors))
 
 
