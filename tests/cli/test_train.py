@@ -136,6 +136,21 @@ def test_settings_from_the_command() -> None:
     assert _settings("fast", {"frames": 5}, {}).min_frames == 5
 
 
+@pytest.mark.parametrize("backbone", ["trans-ir", "conv-ir"])
+def test_the_papers_own_with_snapshots(backbone: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    steps = ["--max-steps", "2", "--snapshot-every", "1", "--out", str(out)]
+    ended = run("paper", *SMALL, "--backbone", backbone, *steps)
+    assert ended.exit_code == 0, ended.output
+    for step in (1, 2):
+        config = read_config(out / "snapshots" / str(step))
+        assert (config["network"]["literal"], config["about"]["step"]) == (True, step)
+        assert "--literal" not in command(config), "the preset has it"
+    assert torch.equal(load_expert(out / "weights").vector, load_expert(out / "snapshots" / "2").vector)
+    ours = {**config["about"]["settings"], "network": {"conditioning": "paper", "literal": False}}
+    assert "--no-literal" in command({**config, "about": {"settings": ours}})
+
+
 def test_tasks_from_the_command(tmp_path: Path) -> None:
     out = str(tmp_path / "run")
     two = ["--tasks", "c8f0f002,0d3d703e", "--out", out]
