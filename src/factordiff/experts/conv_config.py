@@ -70,9 +70,8 @@ def _common_slots(config: ConvIRConfig) -> dict[str, Slot]:
             f"blocks.{block}.gain_2": Slot((c,), mean=1.0),
             f"blocks.{block}.shift_2": Slot((c,)),
         }
-    if (
-        config.literal
-    ):  # the paper has no 1x1 map, and its layers are the usual ones: with biases, an MLP with two
+    if config.literal:
+        # The paper has no 1x1 map. Its layers are the usual ones: convolutions have biases, an MLP has two layers.
         del slots["up"]
         for name in (f"blocks.{block}" for block in range(BLOCKS)):
             slots |= {f"{name}.first_bias": Slot((c,)), f"{name}.second_bias": Slot((c,))}

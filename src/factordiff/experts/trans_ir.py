@@ -88,9 +88,8 @@ class TransIR(Network):
         W [E(x_t) || E(c)] is a sum of tables: no product over all cells is needed.
         """
         join = weights["embed.join"]
-        if (
-            self.config.literal
-        ):  # one table E for all canvases: x_t, the query, then input and output of each pair
+        if self.config.literal:
+            # One table E for all canvases: x_t, the query, then input and output of each demonstration.
             each = torch.einsum("vc,dnc->nvd", weights["embed.table"], join)
             return each[0], each[1:, : self.config.values].flatten(0, 1)
         x_t, query = weights["embed.x_t"] @ join[0].T, weights["embed.query"] @ join[1].T
@@ -199,9 +198,7 @@ class TransIR(Network):
 
         The paper computes the mask's logit and then sets it to minus infinity, so that its weights mean nothing.
         """
-        gain, shift = (
-            weights.get("head.gain"),
-            weights.get("head.shift"),
-        )  # the paper's norm has them, ours has not
+        # Only the paper's own norm has a gain and a shift.
+        gain, shift = weights.get("head.gain"), weights.get("head.shift")
         normed = F.layer_norm(state, (state.shape[-1],), gain, shift)
         return F.linear(normed, weights["head.weight"]).float() + weights["head.bias"].float()

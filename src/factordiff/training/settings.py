@@ -163,8 +163,8 @@ NEAR_TASKS = ("0d3d703e", "b1948b0a", "c8f0f002", "d511f180", "f76d97a5", "0ca9d
 PRESETS: dict[str, Settings] = {
     # The paper's training table, its networks to the letter, and nothing that is ours: every setting that bears on
     # what is learned is said here, not left to a default. Not in the paper, and chosen: AdamW, at Muon's rate, for
-    # what is no hidden matrix (Muon is made for matrices), no weight decay, three demonstrations, the width of the
-    # context's encoder (64: about a million parameters), a check every 500 steps.
+    # what is no hidden matrix (Muon is made for matrices), its betas, no weight decay, three demonstrations, the width
+    # of the context's encoder (64: about a million parameters), a check every 500 steps.
     "paper": Settings(
         preset="paper",
         network={"conditioning": "paper", "literal": True, "encoder": 64, "sees_sizes": False},
@@ -182,6 +182,7 @@ PRESETS: dict[str, Settings] = {
         lr=2e-4,
         lr_rest=2e-4,
         momentum=0.95,
+        betas=(0.9, 0.99),
         weight_decay=0.0,
         clip=1.0,
         ema=0.0,  # no averaging is mentioned: the weights themselves
