@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from factordiff.arc.artefact import encode_ids, make_artefact, save_artefact
+from factordiff.arc.balance import size_of
 from factordiff.arc.dataset import Dataset, draw_context, draw_symmetry
 from factordiff.arc.grid import to_canvas
 from factordiff.arc.instances import instance_grids
@@ -213,6 +215,28 @@ def test_a_training_only_set_gives_a_share_of_the_items(tmp_path: Path) -> None:
     assert torch.equal(unused[1], x_0)
     assert torch.equal(unused[0].context_outputs, plain.context_outputs)
     assert dataset.sha256 != shipped.sha256
+
+
+def test_queries_evenly_over_sizes(dataset: Dataset) -> None:
+    table = dataset.evenly_sized()
+    areas = dataset.artefact.arrays["input_shapes"].astype(int).prod(axis=2)
+    for task in range(0, len(dataset.tasks), 17):
+        sizes = [size_of(int(areas[task, i])) for i in table[task].tolist()]
+        counts = Counter(sizes)
+        assert max(counts.values()) - min(counts.values()) <= 1
+        assert set(counts) == {size_of(int(area)) for area in areas[task, :760]}
+    items = torch.arange(20_000)
+    plain, _ = dataset.draw(3, 4, items)
+    some, _ = dataset.draw(3, 4, items, by_size=table, sized=0.5)
+    every, _ = dataset.draw(3, 4, items, by_size=table, sized=1.0)
+    cells = [
+        told.inside.query.sum(1).double().mean() for told in (plain, some, every) if told.inside is not None
+    ]
+    assert cells[0] < cells[1] < cells[2]
+    kept = (plain.query == some.query).all(1).double().mean()
+    assert 0.45 < kept < 0.6  # half are not drawn again; the others seldom meet themselves
+    none, _ = dataset.draw(3, 4, items, by_size=table, sized=0.0)
+    assert torch.equal(none.query, plain.query)
 
 
 def test_a_share_of_nothing_is_refused(dataset: Dataset) -> None:

@@ -8,7 +8,7 @@ captured graph.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
+from factordiff.arc.balance import size_of
 from factordiff.arc.conditions import condition_from
 from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
 from factordiff.arc.grid import CELLS, SIDE
@@ -94,6 +95,8 @@ class Dataset:
         alike: Bool[Tensor, "task value"] | None = None,
         rename: float = 0.0,
         more: float = 0.0,
+        by_size: Int[Tensor, "task instance"] | None = None,
+        sized: float = 0.0,
     ) -> tuple[Condition, Tokens]:
         """The training items of these indices at this step: what each is told, and its answer.
 
@@ -101,7 +104,8 @@ class Dataset:
         demonstrations are distinct, never the query, and under the same symmetry as the query. With `min_frames`
         each item has its own number of frames, uniform in min_frames .. frames; `present` says which. With
         `alike` (`exchangeable`) a share `rename` of the items has its exchangeable colors renamed. A share `more` of
-        the items, query and demonstrations, comes from the training-only set.
+        the items, query and demonstrations, comes from the training-only set. With `by_size` (`evenly_sized`) a share
+        `sized` of those that do not has its query drawn evenly over the sizes of its task's inputs.
         """
         if not 1 <= frames <= MOST_FRAMES:
             raise InvalidInput(f"frames: expected 1 to {MOST_FRAMES}, got {frames}")
@@ -110,6 +114,10 @@ class Dataset:
         if more and self.more is None:
             raise InvalidInput(f"more: {more} of the items from a training-only set, but none was loaded")
         task, query = self._draw_query(seed, step, items, tasks)
+        if by_size is not None:
+            query = torch.where(
+                uniform(seed, Purpose.SET, step, items, 2) < sized, by_size[task, query], query
+            )
         first, among = task * TEST.stop, torch.full_like(task, len(TRAIN))
         if self.more is not None and more:
             count = self.more.arrays["inputs"].shape[1]
@@ -165,6 +173,12 @@ class Dataset:
         ]
         return torch.from_numpy(exchangeable_colors(*shown)).to(self.device)
 
+    def evenly_sized(self) -> Int[Tensor, "task instance"]:
+        """For each task 760 of its training instances, some repeatedly: each size of input (`size_of`) as often."""
+        cells = self.artefact.arrays["input_shapes"][:, : TRAIN.stop].astype(np.int64).prod(axis=2)
+        table = [_evenly([size_of(int(area)) for area in areas]) for areas in cells]
+        return torch.tensor(table, device=self.device)
+
     def evaluation(self, split: Split, limit: int | None = None, rounds: int = 1) -> EvaluationSet:
         """A fixed list of queries with fixed demonstrations, on this device; `limit` takes its first ones.
 
@@ -184,6 +198,12 @@ class Dataset:
         if rounds < 1 or (rounds > 1 and split not in ("validation", "test")):
             raise InvalidInput(f"rounds: expected 1, or more on validation or test, got {rounds} on {split}")
         return _repeated(queries.first(limit), rounds).to(self.device)
+
+
+def _evenly(sizes: list[int]) -> list[int]:
+    """Indices into `sizes`, as many as there are: the sizes in turn, the instances of each size in turn."""
+    of_size = [cycle([i for i, found in enumerate(sizes) if found == size]) for size in sorted(set(sizes))]
+    return [next(of_size[i % len(of_size)]) for i in range(len(sizes))]
 
 
 def _pairs(artefact: Artefact) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,7 @@ class ArcSource:
         self.digest = dataset.sha256
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
         self._alike = dataset.exchangeable() if settings.rename > 0.0 else None
+        self._by_size = dataset.evenly_sized() if settings.sized > 0.0 else None
         self._tasks = None if settings.tasks is None else _indices(dataset, settings.tasks)
         self._drawn = self._tasks
         if settings.emphasis:
@@ -42,6 +43,8 @@ class ArcSource:
             self._alike,
             settings.rename,
             settings.more,
+            self._by_size,
+            settings.sized,
         )
 
     def validation(self, items: int) -> tuple[Condition, Tokens]:

@@ -80,6 +80,9 @@ def train(
     more_data: Annotated[
         Path | None, typer.Option(help="A training-only set, as `factordiff data more` builds it.")
     ] = None,
+    sized: Annotated[
+        float | None, typer.Option(help="Share of queries drawn evenly over the sizes of inputs.")
+    ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay of both optimizers.")] = None,
     agreement: Annotated[
         float | None, typer.Option(help="Weight of the loss that makes demonstrations agree.")
@@ -175,6 +178,7 @@ _SETTINGS = frozenset(
         "identity_share",
         "rename",
         "more",
+        "sized",
         "weight_decay",
         "agreement",
         "frames",

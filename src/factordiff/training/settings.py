@@ -21,12 +21,13 @@ class Settings:
     `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
     `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
     own orientation; the other seven symmetries share the rest. `rename` is how often an item has those of its values
-    renamed that its task uses alike, `more` how often it comes from a training-only set. `agreement` weighs the
-    loss that asks two demonstrations of an item to say the same. `tasks` are the ids of the tasks that batches and
-    validation are taken from (None: all); those in `emphasis` come so many times as often in batches. `ema` is the
-    decay of the weights' moving average, which is what is checked and kept (0: no average, the weights themselves).
-    `patience` counts validation checks without a better loss (0: never stop early). Every `snapshot_every` steps the
-    weights are kept in a folder of that step's own (0: never). `compile` and `graph` are how a step is computed, not
+    renamed that its task uses alike, `more` how often it comes from a training-only set, `sized` how often an item
+    that does not has its query drawn evenly over the sizes of its task's inputs. `agreement` weighs the loss that
+    asks two demonstrations of an item to say the same. `tasks` are the ids of the tasks that batches and validation
+    are taken from (None: all); those in `emphasis` come so many times as often in batches. `ema` is the decay of the
+    weights' moving average, which is what is checked and kept (0: no average, the weights themselves). `patience`
+    counts validation checks without a better loss (0: never stop early). Every `snapshot_every` steps the weights
+    are kept in a folder of that step's own (0: never). `compile` and `graph` are how a step is computed, not
     what: `auto` compiles and records it on a GPU and does neither elsewhere.
     """
 
@@ -42,6 +43,7 @@ class Settings:
     identity_share: float = 1.0 / 8.0
     rename: float = 0.0
     more: float = 0.0
+    sized: float = 0.0
     agreement: float = 0.0
     tasks: tuple[str, ...] | None = None
     emphasis: dict[str, int] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Settings:
                 raise InvalidInput(f"emphasis: expected whole numbers of at least 1, got {task}={times!r}")
         if self.min_frames > self.frames:
             raise InvalidInput(f"min_frames: expected at most frames={self.frames}, got {self.min_frames}")
-        for name in ("identity_share", "rename", "more", "momentum", "ema"):
+        for name in ("identity_share", "rename", "more", "sized", "momentum", "ema"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidInput(f"{name}: expected a number in [0, 1], got {getattr(self, name)!r}")
         for name, known in (
@@ -174,6 +176,7 @@ PRESETS: dict[str, Settings] = {
         identity_share=1.0 / 8.0,  # "8 equivalent views", none before another
         rename=0.0,
         more=0.0,
+        sized=0.0,
         agreement=0.0,
         emphasis={},
         max_steps=60_000,
