@@ -45,8 +45,8 @@ LONG = {
 BEFORE = {
     "card": (
         "factordiff train tiny --max-steps 2 --out runs/mine",
-        "factordiff eval --experts runs/mine/weights --split validation --limit 6 --steps 4 --out validation.jsonl.gz",
-        "factordiff eval --experts runs/mine/weights --split test --limit 6 --steps 4 --out test.jsonl.gz",
+        "factordiff eval --experts runs/mine/weights --limit 6 --reveal confidence:4 --out validation.jsonl.gz",
+        "factordiff eval --experts runs/mine/weights --split test --limit 6 --reveal confidence:4 --out test.jsonl.gz",
     ),
 }
 

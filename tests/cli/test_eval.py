@@ -35,7 +35,7 @@ def expert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def records(expert: Path) -> Path:
     path = expert.parent / "validation.jsonl.gz"
-    call("eval", "--experts", str(expert), "--limit", "3", "--steps", "2", "--out", str(path))
+    call("eval", "--experts", str(expert), "--limit", "3", "--reveal", "confidence:2", "--out", str(path))
     return path
 
 
@@ -43,20 +43,34 @@ def test_an_evaluation_continues_where_it_stopped(expert: Path, records: Path) -
     before = read_records(records)
     assert [record.query for record in before.records] == [0, 1, 2]
     assert all(len(record.answer) == 16 for record in before.records)
-    shown = call("eval", "--experts", str(expert), "--limit", "5", "--steps", "2", "--out", str(records))
+    shown = call(
+        "eval", "--experts", str(expert), "--limit", "5", "--reveal", "confidence:2", "--out", str(records)
+    )
     assert "the first 5 queries only" in " ".join(shown.split())
     after = read_records(records)
     assert after.records[:3] == before.records
     assert len(after.batches) == 2
-    with pytest.raises(FactorDiffError, match=r"settings\.steps is 2 in the file and 3 now"):
-        call("eval", "--experts", str(expert), "--limit", "5", "--steps", "3", "--out", str(records))
+    with pytest.raises(
+        FactorDiffError, match=r"settings\.reveal is 'confidence:2' in the file and 'confidence:3' now"
+    ):
+        call(
+            "eval",
+            "--experts",
+            str(expert),
+            "--limit",
+            "5",
+            "--reveal",
+            "confidence:3",
+            "--out",
+            str(records),
+        )
 
 
 @pytest.mark.parametrize(("method", "option"), [("mixture", "--weights"), ("product", "--beta")])
 def test_an_expert_with_all_the_weight_is_alone(tmp_path: Path, method: str, option: str) -> None:
     def answers(name: str, *arguments: str) -> list[str]:
         path = tmp_path / f"{name}.jsonl.gz"
-        call("eval", *arguments, "--limit", "2", "--steps", "3", "--out", str(path))
+        call("eval", *arguments, "--limit", "2", "--reveal", "confidence:3", "--out", str(path))
         return [record.answer for record in read_records(path).records]
 
     pair = ("--experts", "trans-full,trans-color", "--method", method, option)
@@ -67,7 +81,18 @@ def test_an_expert_with_all_the_weight_is_alone(tmp_path: Path, method: str, opt
 
 def test_compiled_or_not_the_answers_are_the_same(expert: Path, records: Path, tmp_path: Path) -> None:
     path = tmp_path / "compiled.jsonl.gz"
-    call("eval", "--experts", str(expert), "--limit", "3", "--steps", "2", "--compile", "--out", str(path))
+    call(
+        "eval",
+        "--experts",
+        str(expert),
+        "--limit",
+        "3",
+        "--reveal",
+        "confidence:2",
+        "--compile",
+        "--out",
+        str(path),
+    )
     found = read_records(path)
     assert found.header["settings"]["compiled"] is True
     assert found.records == read_records(records).records[:3]
@@ -75,7 +100,8 @@ def test_compiled_or_not_the_answers_are_the_same(expert: Path, records: Path, t
 
 def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
     shown = call(
-        "eval", "--experts", str(expert), "--limit", "2", "--steps", "1", "--question", "occupancy", "--per-task"
+        "eval", "--experts", str(expert), "--limit", "2", "--reveal", "confidence:1", "--question", "occupancy",
+        "--per-task",
     )  # fmt: skip
     assert "question" in shown
     assert shown.count("0.0 %") >= 2
@@ -105,7 +131,11 @@ def test_bad_arguments_are_named(expert: Path, arguments: tuple[str, ...], messa
 
 def test_nothing_is_begun_when_the_method_makes_no_sense(expert: Path, tmp_path: Path) -> None:
     """A file with a header and no record would stand in the way of the right command."""
-    for wrong in (("--steps", "0"), ("--method", "views"), ("--method", "routing", "--temperatures", "nan")):
+    for wrong in (
+        ("--reveal", "confidence:0"),
+        ("--method", "views"),
+        ("--method", "routing", "--temperatures", "nan"),
+    ):
         with pytest.raises(InvalidInput):
             call(
                 "eval",
@@ -129,13 +159,13 @@ def test_a_commits_short_name_still_says_that_files_were_changed() -> None:
 def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:
     own = expert.parent / "own.jsonl.gz"
     again = expert.parent / "again.jsonl.gz"
-    options = ("eval", "--experts", str(expert), "--steps", "2")
+    options = ("eval", "--experts", str(expert), "--reveal", "confidence:2")
     call(*options, "--limit", "4", "--question", "occupancy", "--out", str(own))
     call(*options, "--limit", "2", "--batch", "1", "--out", str(again))
     log = {"event": "end", "seconds": 90.0, "loss": 0.5, "exact": 0.25, "largest_share_at_foreground": 0.111}
     (expert.parent / "log.jsonl").write_text(json.dumps(log) + "\n")
     short = expert.parent / "short.jsonl.gz"
-    call("eval", "--experts", str(expert), "--limit", "1", "--steps", "2", "--out", str(short))
+    call("eval", "--experts", str(expert), "--limit", "1", "--reveal", "confidence:2", "--out", str(short))
     call("card", str(expert), str(records), str(again), str(short), str(own), "--run", str(expert.parent))
     figures = read_figures(expert)
     assert figures is not None

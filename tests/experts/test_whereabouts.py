@@ -94,7 +94,17 @@ def test_every_verb_says_the_same_about_it(command: str, desk: Path) -> None:
 
 
 def test_an_evaluation_takes_a_runs_folder(desk: Path) -> None:
-    words = ["eval", "--experts", "runs/mine", "--limit", "1", "--steps", "1", "--out", "one.jsonl.gz"]
+    words = [
+        "eval",
+        "--experts",
+        "runs/mine",
+        "--limit",
+        "1",
+        "--reveal",
+        "confidence:1",
+        "--out",
+        "one.jsonl.gz",
+    ]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.output
     assert list(read_records(desk / "one.jsonl.gz").header["weights"]) == ["mine"]

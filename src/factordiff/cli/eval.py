@@ -23,19 +23,22 @@ def evaluate_command(
     split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "validation",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
     question: Annotated[str, typer.Option(help="full, or a specialist's own: occupancy, color.")] = "full",
+    rounds: Annotated[int, typer.Option(help="Ask each query so often, with other demonstrations.")] = 1,
     reveal: Annotated[
-        str,
-        typer.Option(help="fast, exact, or a rule such as margin:0.9; by default surest first in --steps."),
-    ] = "",
-    steps: Annotated[int, typer.Option(help="Steps of the confidence-ordered decoding.")] = 128,
+        str, typer.Option(help="fast, exact, or a rule such as margin:0.9 or confidence:20.")
+    ] = "fast",
     cycles: Annotated[str, typer.Option(help="Refinement cycles H,L in place of the trained ones.")] = "",
-    batch: Annotated[int, typer.Option(help="Queries at a time.")] = 0,
+    batch: Annotated[int, typer.Option(help="Queries between two entries in --out; 0 chooses.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
     compile: Annotated[
-        bool, typer.Option(help="Compile the experts and record their passes: for full lists on a GPU.")
-    ] = False,
+        bool | None,
+        typer.Option(help="Compile the experts and record their passes; by default for long lists on a GPU."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Queries of another data set, as `factordiff data build` writes it.")
+    ] = None,
     per_task: Annotated[bool, typer.Option(help="Show the tasks one by one, worst first.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write one JSON line per query here.")] = None,
 ) -> None:
@@ -53,7 +56,7 @@ def evaluate_command(
         limit=limit,
         question=question,
         options=given_options(method or ("single" if len(names) == 1 else "routing")),
-        steps=steps,
+        rounds=rounds,
         reveal=reveal,
         cycles=numbers("cycles", cycles, int),
         batch=batch,
@@ -61,9 +64,10 @@ def evaluate_command(
         device=device,
         dtype=dtype,
         compile=compile,
+        data=data,
     )
     console = Console()
-    show(console, request, measure(request, console, out), per_task)
+    show(console, request, *measure(request, console, out), per_task)
 
 
 def numbers(option: str, text: str, kind: Callable[[str], Number]) -> tuple[Number, ...] | None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.method import spec
-from factordiff.engine.fast_network import FastNetwork
+from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
@@ -40,14 +40,15 @@ class Request:
     limit: int | None
     question: str
     options: dict[str, Any]
-    steps: int
     cycles: tuple[int, ...] | None
     batch: int
     seed: int
     device: str
     dtype: str
-    compile: bool = False
-    reveal: str = ""
+    compile: bool | None = None
+    reveal: str = "fast"
+    rounds: int = 1
+    data: Path | None = None
 
     def row(self) -> Row:
         """What is measured."""
@@ -63,8 +64,8 @@ class Request:
         question: Any = self.question
         return Row(names, method, self.split, **own, queries=self.limit, question=question, others=others)
 
-    def settings(self, device: torch.device) -> Settings:
-        """How it is run there."""
+    def settings(self, device: torch.device, listed: int) -> Settings:
+        """How it is run there, on so many queries."""
         gpu = device.type == "cuda"
         dtype = ("bfloat16" if gpu else "float32") if self.dtype == "auto" else self.dtype
         if dtype not in DTYPES:
@@ -75,34 +76,37 @@ class Request:
             raise InvalidInput(f"cycles: expected two numbers H,L, got {self.cycles}")
         if self.batch < 0:
             raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {self.batch}")
+        compiled = AutoEngine(self.compile).pays(device, min(listed, self.limit or listed))
         return Settings(
-            steps=self.steps,
             seed=self.seed,
-            batch_size=self.batch or (1200 if gpu else 24),
+            batch_size=self.batch or (12_000 if compiled else 1200 if gpu else 24),
             dtype=dtype,
-            compiled=self.compile,
+            compiled=compiled,
             cycles=self.cycles,
             reveal=self.reveal,
             **{name: value for name, value in self.options.items() if name in SETTINGS},
         )
 
 
-def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
-    """Run the evaluation with a progress bar; the records go to `out`, which continues where it was interrupted."""
+def measure(request: Request, console: Console, out: Path | None) -> tuple[Outcomes, float]:
+    """Run the evaluation with a progress bar: what came of it, and the seconds of decoding.
+
+    The records go to `out`, which continues where it was interrupted.
+    """
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     if out is not None:
         check_file("out", out)
     device = choose_device(request.device)
-    row, settings = request.row(), request.settings(device)
+    row = request.row()
+    dataset = Dataset.load(device) if request.data is None else Dataset.load(device, request.data)
+    queries = dataset.evaluation(request.split, rounds=request.rounds)  # type: ignore[arg-type]
+    settings = request.settings(device, len(queries))
     folders = [find_expert(name).folder for name in request.experts]
     experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
-    asked = [FastNetwork(expert) for expert in experts] if settings.compiled else experts
     objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
-    dataset = Dataset.load(device)
-    queries = dataset.evaluation(request.split)  # type: ignore[arg-type]
     weights = {name: weight_hash(folder) for name, folder in zip(row.experts, folders, strict=True)}
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -115,7 +119,7 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
         place = Place(path.parent, device_name(device), commit())
         run_row(
             row,
-            asked,
+            experts,
             objectives,
             queries,
             about,
@@ -124,13 +128,14 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
             lambda n: progress.advance(bar, n),
             path,
         )
-        found = read_outcomes(read_records(path))
+        file = read_records(path)
+    found = read_outcomes(file)
     assert found is not None  # the list has at least one query
-    return found
+    return found, file.seconds
 
 
-def show(console: Console, request: Request, found: Outcomes, per_task: bool) -> None:
-    """Print accuracy with its interval, pixel accuracy and passes."""
+def show(console: Console, request: Request, found: Outcomes, seconds: float, per_task: bool) -> None:
+    """Print accuracy with its interval, pixel accuracy, passes and the time of decoding."""
     subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")
     for heading in ("method", "queries", "exact [95 %]", "pixel", "passes/grid nominal", "executed"):
@@ -145,6 +150,10 @@ def show(console: Console, request: Request, found: Outcomes, per_task: bool) ->
         f"{found.executed.mean():.1f}",
     )
     console.print(table)
+    console.print(
+        f"decoded in {seconds:.3g} s ({len(found) / seconds:.4g} a second), compilation apart",
+        highlight=False,
+    )
     if per_task:
         worst = Table("task", "exact", "queries")
         counts = found.per_task_counts()

@@ -27,7 +27,7 @@ def reproduce_command(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path, typer.Option(help="Folder of records and report.")] = Path("runs/reproduce"),
-    batch: Annotated[int, typer.Option(help="Queries at a time; 0: 1200 on a GPU, 48 elsewhere.")] = 0,
+    batch: Annotated[int, typer.Option(help="Queries at a time; 0 chooses for the device.")] = 0,
     only: Annotated[str, typer.Option(help="Only these methods, experts or rows, joined by commas.")] = "",
     part: Annotated[str, typer.Option(help="K/N: only every Nth batch, beginning with the Kth.")] = "1/1",
     minutes: Annotated[float, typer.Option(help="Begin no batch after this time; 0: no end.")] = 0,
@@ -39,8 +39,9 @@ def reproduce_command(
         list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
     ] = None,
     compile: Annotated[
-        bool, typer.Option(help="Compile the experts and record their passes: for full runs on a GPU.")
-    ] = False,
+        bool | None,
+        typer.Option(help="Compile the experts and record their passes; by default in full runs on a GPU."),
+    ] = None,
     commit: Annotated[str, typer.Option(help="Name of the code, where git does not know it.")] = "",
 ) -> None:
     """Run an experiment of the paper; interrupted runs continue, and finished rows are not run again.

@@ -56,7 +56,7 @@ class Request:
     particles: int
     dtype: str
     experts: list[str]
-    compile: bool
+    compile: bool | None
     commit: str
 
 
@@ -114,13 +114,15 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
     dtype = ("bfloat16" if gpu else "float32") if request.dtype == "auto" else request.dtype
     if dtype not in DTYPES:
         raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {request.dtype!r}")
+    # The experts are compiled once for all rows of a run.
+    compiled = gpu and request.limit is None if request.compile is None else request.compile
     settings = Settings(
         steps=request.steps,
         particles=request.particles,
         seed=request.seed,
-        batch_size=request.batch or (1200 if gpu else 48),
+        batch_size=request.batch or (6_000 if compiled else 1200 if gpu else 48),
         dtype=dtype,
-        compiled=request.compile,
+        compiled=compiled,
     )
     deadline = time.monotonic() + 60 * request.minutes if request.minutes else None
     dataset = Dataset.load(device)
@@ -137,7 +139,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         deadline,
     )
     bench = Workbench(
-        shipped_experts(folders, device, DTYPES[dtype], request.compile),
+        shipped_experts(folders, device, DTYPES[dtype]),
         arc_queries(dataset),
         dataset.artefact.sha256,
         place,

@@ -39,6 +39,15 @@ class BatchSizes:
             size = -(-size // 2)
         return cls(rows, tuple(sorted(sizes)))
 
+    @classmethod
+    def for_graphs(cls, rows: int) -> BatchSizes:
+        """Few sizes, since each is recorded; small ones too: the last hard items run many passes among themselves.
+
+        >>> BatchSizes.for_graphs(64).sizes
+        (1, 2, 4, 8, 16, 32, 48, 64)
+        """
+        return cls(rows, tuple(sorted({-(-rows * parts // 64) for parts in (64, 48, 32, 16, 8, 4, 2, 1)})))
+
     def filled(self, rows: int) -> int:
         """How many rows a batch of this many is filled up to."""
         return min((size for size in self.sizes if size >= rows), default=rows)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from factordiff.composition.method import Method
 from factordiff.composition.vote import majority_vote
+from factordiff.engine.auto import AutoEngine
 from factordiff.engine.engine import Engine
 from factordiff.experts.expert import Expert
 from factordiff.sampling.particles import draw_one
@@ -28,7 +29,7 @@ def decode(
     reveal: RevealRule | None = None,
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
-    engine: Engine | None = None,
+    engine: Engine | AutoEngine | None = None,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:

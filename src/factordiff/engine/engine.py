@@ -14,9 +14,11 @@ from factordiff.composition.composition import Composition
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.checked import in_words
 from factordiff.engine.cuda_graph_step import CudaGraphStep
-from factordiff.engine.expert_batch import ExpertBatch
+from factordiff.engine.expert_batch import ExpertBatch, part_of
+from factordiff.engine.fast_network import fast_form
 from factordiff.engine.queue import Queue
 from factordiff.experts.expert import Expert
+from factordiff.experts.refinement import Network
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import Selection, check_condition, check_request, check_trace
 from factordiff.sampling.reveal import ByConfidence, RevealRule
@@ -31,15 +33,30 @@ class Engine:
 
     `batch` is how many rows (items x particles) are in flight at once: finished items make room for waiting ones, in
     batches of few fixed sizes (`BatchSizes`; a number stands for its fixed sizes; None: all at once). `share` asks
-    once about what particles of an item have in common. `cuda_graph` records the steps of a full batch on a GPU and
-    replays each as one piece, with a kernel of our own for the doubts, whose last bit may differ: it pays in long
-    runs. What composition and rule decide in Python must then not depend on numbers (`RevealRule.steady`);
-    `Samples.how` says what became of it.
+    once about what particles of an item have in common. `compiled` runs those experts that are networks of ours as
+    `FastNetwork`, which pays in long runs on a GPU; what was compiled is kept with the network. `cuda_graph` records
+    the steps of a full batch on a GPU and replays each as one piece, with a kernel of our own for the doubts, whose
+    last bit may differ: that pays in long runs, too. What composition and rule decide in Python must then not depend
+    on numbers (`RevealRule.steady`); `Samples.how` says what became of it.
     """
 
     batch: BatchSizes | int | None = None
     share: bool = True
+    compiled: bool = False
     cuda_graph: bool = False
+
+    def asked(self, experts: Sequence[Expert]) -> list[Expert]:
+        """The experts as this engine asks them."""
+        return [fast_form(one) if self.compiled and isinstance(one, Network) else one for one in experts]
+
+    @torch.no_grad()
+    def prepare(self, experts: Sequence[Expert], x_t: Int[Tensor, "item cell"], condition: Any) -> None:
+        """Compile and record every batch size that will come, so that what follows is not held up."""
+        sizes = BatchSizes.fixed(self.batch) if isinstance(self.batch, int) else self.batch
+        for size in () if sizes is None else sizes.sizes or (min(sizes.rows, len(x_t)),):
+            item = torch.arange(size, device=x_t.device) % len(x_t)
+            for expert in self.asked(experts):
+                expert.log_probs(x_t[item], expert.encode(part_of(condition, item)))
 
     @torch.no_grad()
     def sample(
@@ -60,7 +77,7 @@ class Engine:
         on_step: Callable[[int, int], None] | None = None,
     ) -> Samples:
         """As `sampling.sampler.sample`, whose arguments these are."""
-        rule, sizes = reveal or ByConfidence(), self.batch
+        experts, rule, sizes = self.asked(experts), reveal or ByConfidence(), self.batch
         sizes = BatchSizes.fixed(sizes) if isinstance(sizes, int) else sizes
         slots = len(x_t) if sizes is None else min(sizes.slots(particles), len(x_t))
         check_request(

@@ -107,3 +107,11 @@ class FastNetwork:
             return expected
         self._graphs[x_t.shape] = graph
         return found
+
+
+def fast_form(network: Network) -> FastNetwork:
+    """The network at full speed, made once and kept with it."""
+    if network.fast is None:
+        network.fast = FastNetwork(network)
+    assert isinstance(network.fast, FastNetwork)
+    return network.fast

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -82,10 +83,19 @@ def evaluate_batch(
     seed: int = 0,
     grids: bool = False,
     engine: Engine | None = None,
-) -> list[Record]:
-    """Answer these queries in one batch; `grids` also cuts each canvas to its inferred shape, as ARC asks."""
+) -> tuple[list[Record], float]:
+    """Answer these queries in one batch: the records, and the seconds of decoding.
+
+    `grids` also cuts each canvas to its inferred shape, as ARC asks.
+    """
     asked, condition, x_t, x_0 = pose(question, experts, queries.condition(index), queries.x_0[index])
+    if engine is not None and engine.compiled:
+        engine.prepare(asked, x_t, condition)
+    begun = time.perf_counter()
     samples = decode(how, asked, x_t, condition, reveal=reveal, seed=seed, items=index, engine=engine)
+    if x_t.is_cuda:
+        torch.cuda.synchronize()
+    seconds = time.perf_counter() - begun
     wrong = _wrong_cells(samples.x_0, x_0)
     wrong_drawn: list[tuple[int, ...]] | None = None
     if how.selection == "highest-target":  # the same run, read the other way
@@ -94,7 +104,7 @@ def evaluate_batch(
     tasks, numbers = queries.task_indices[index].tolist(), queries.numbers[index].tolist()
     nominal, executed = samples.nominal_passes.tolist(), samples.executed_passes.tolist()
     answers = answer_hashes(samples.x_0)
-    return [
+    records = [
         Record(
             query,
             queries.tasks[tasks[row]],
@@ -110,6 +120,7 @@ def evaluate_batch(
         )
         for row, query in enumerate(index.tolist())
     ]
+    return records, seconds
 
 
 def answer_hashes(x_0: Tokens) -> list[str]:

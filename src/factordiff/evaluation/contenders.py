@@ -45,14 +45,8 @@ class Bench:
 
     @property
     def sizes(self) -> BatchSizes:
-        """Few sizes on a GPU, where each is recorded; no padding elsewhere.
-
-        Small ones too: the last hard queries run many passes among themselves.
-        """
-        if self.device.type != "cuda":
-            return BatchSizes(self.batch)
-        sizes = {-(-self.batch * parts // 64) for parts in (64, 48, 32, 16, 8, 4, 2, 1)}
-        return BatchSizes(self.batch, tuple(sorted(sizes)))
+        """Few sizes on a GPU, where each is recorded; no padding elsewhere."""
+        return BatchSizes.for_graphs(self.batch) if self.device.type == "cuda" else BatchSizes(self.batch)
 
     def first(self, count: int) -> Bench:
         """The same for fewer queries."""

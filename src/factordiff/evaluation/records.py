@@ -226,9 +226,14 @@ def _read(path: Path) -> tuple[RecordFile, int]:
     return RecordFile(path, header, tuple(batches)), whole
 
 
+HOW = ("batch_size", "compiled")  # how passes were put together, not what was asked
+
+
 def _said(value: Any) -> Any:
     """A value without what it leaves open: a file from before there was a choice does not speak of it."""
-    return {k: one for k, one in value.items() if one is not None} if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return {key: one for key, one in value.items() if one is not None and key not in HOW}
 
 
 def _first_difference(key: str, there: Any, here: Any) -> tuple[str, Any, Any]:

@@ -19,7 +19,7 @@ from factordiff.arc.grid import SIDE
 from factordiff.composition.factor_names import partition
 from factordiff.composition.method import Method, spec
 from factordiff.composition.single import Single
-from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.auto import AutoEngine
 from factordiff.engine.engine import Engine
 from factordiff.evaluation.benchmark import Question, evaluate_batch
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
@@ -91,15 +91,10 @@ class Settings:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
         return max(1, self.batch_size // 2) if self.rows_of_a_query(row) > 1 else self.batch_size
 
-    def engine(self, row: Row, queries: int) -> Engine:
-        """How its passes are put together: filled up to few sizes where they vary, since recorded ones want few.
-
-        Particles that agree are asked once, so the rows of a pass vary; those of the other methods do not.
-        """
+    def engine(self, row: Row, device: torch.device, queries: int) -> Engine:
+        """How the passes of a batch are put together."""
         each = self.rows_of_a_query(row)
-        if not self.compiled or each == 1:
-            return Engine()
-        return Engine(BatchSizes(each * queries, tuple(range(queries, each * queries + 1, queries))))
+        return AutoEngine(self.compiled).chosen(device, each * queries, each)
 
     def passes(self, row: Row, cells: int = SIDE * SIDE) -> int:
         """Nominal row-passes that one query costs."""
@@ -202,10 +197,9 @@ def run_row(
             continue
         if place.deadline is not None and time.monotonic() > place.deadline:
             break
-        begun = time.perf_counter()
         index = torch.tensor(missing, device=device)
         how = build_method(row, settings, objectives, queries, index)
-        records = evaluate_batch(
+        records, seconds = evaluate_batch(
             how,
             experts,
             queries,
@@ -214,11 +208,11 @@ def run_row(
             reveal=reveal,
             seed=settings.seed,
             grids=row.split in ("official", "unseen"),
-            engine=settings.engine(row, len(missing)),
+            engine=settings.engine(row, device, len(missing)),
         )
         if not mine.exists():
             open_records(mine, about)
-        append(mine, Batch(tuple(records), time.perf_counter() - begun, place.device, place.commit))
+        append(mine, Batch(tuple(records), seconds, place.device, place.commit))
         if on_batch is not None:
             on_batch(len(records))
     if machines.world > 1:

@@ -11,7 +11,6 @@ import torch
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.findings import finding_path, has_finding, write_finding
 from factordiff.evaluation.outcomes import Archive
@@ -30,12 +29,6 @@ class Known:
     sha256: str
     parameters: int
     ancestor: str = ""  # the sha256 of the weights that its training began with
-    compiled: Expert | None = None  # the same expert, run as a recorded graph for each batch size
-
-    @property
-    def for_rows(self) -> Expert:
-        """The one that answers long lists."""
-        return self.expert if self.compiled is None else self.compiled
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class Workbench:
             self.watch.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
                 row,
-                [one.for_rows for one in known],
+                [one.expert for one in known],
                 [one.objective for one in known],
                 queries,
                 about,
@@ -151,7 +144,7 @@ def check_only(only: str, rows: Sequence[Row]) -> None:
 
 
 def shipped_experts(
-    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype, compiled: bool = False
+    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
 ) -> Callable[[str], Known]:
     """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
     loaded: dict[str, Known] = {}
@@ -167,7 +160,6 @@ def shipped_experts(
                 weight_hash(folder),
                 int(config["parameters"]),
                 config["about"].get("started_from", {}).get("weights", ""),
-                FastNetwork(expert) if compiled else None,
             )
         return loaded[name]
 

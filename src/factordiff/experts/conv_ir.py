@@ -37,8 +37,6 @@ class ConvEncoded(NamedTuple):
 class ConvIR(Network):
     """The convolutional expert: local patterns at full resolution, wider ones below it, and a look at all cells."""
 
-    stackable = False  # torch takes no group norms of several networks at once
-
     config: ConvIRConfig
     _positions: Tensor
     _pair_positions: Tensor

@@ -56,8 +56,6 @@ class Network(nn.Module, ABC):
     training step; `freeze` does it once for all.
     """
 
-    stackable = True  # whether several of one architecture can be asked in one pass (`Chorus`)
-
     def __init__(self, config: NetworkConfig, layout: Layout, seed: int) -> None:
         super().__init__()
         self.config = config
@@ -68,7 +66,26 @@ class Network(nn.Module, ABC):
         self.fused = False  # whether attention runs in a kernel of our own, which needs a GPU
         self.vector = nn.Parameter(layout.initial(seed))
         self._frozen: Weights | None = None
+        self.fast: Any = (
+            None  # its compiled form, once somebody asked for one (`engine.fast_network.fast_form`)
+        )
         self.parts = self.own_parts()
+
+    def __copy__(self) -> Network:
+        """The same weights under other settings."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, fast=None)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made of the weights: they travel once."""
+        return {**self.__dict__, "_frozen": None, "fast": None, "was_frozen": self.frozen}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        frozen = state.pop("was_frozen")
+        super().__setstate__(state)
+        if frozen:
+            self.freeze()
 
     def __repr__(self) -> str:
         height, width = self.config.layout

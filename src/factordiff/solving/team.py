@@ -16,6 +16,7 @@ from factordiff.composition.factor_names import check_factors, partition
 from factordiff.composition.factors import Partition
 from factordiff.composition.method import Method, spec
 from factordiff.composition.options import PARTICLES, SELECTION
+from factordiff.engine.auto import AutoEngine
 from factordiff.engine.decode import decode
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput, Unavailable
@@ -64,7 +65,7 @@ class Team:
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: tuple[int, int] | None = None
     reveal: str | RevealRule = "fast"
-    engine: Engine = field(default_factory=Engine)
+    engine: Engine | AutoEngine = field(default_factory=AutoEngine)
     device: torch.device = CPU
 
     @property
@@ -157,7 +158,7 @@ def compose(
     layout: tuple[int, int] | None = None,
     reveal: str | RevealRule = "fast",
     objectives: Sequence[str] | None = None,
-    engine: Engine | None = None,
+    engine: Engine | AutoEngine | None = None,
     device: torch.device | str = "cpu",
     **options: Any,
 ) -> Team:
@@ -168,7 +169,8 @@ def compose(
     `options` are the method's (`factordiff eval --help` lists them): a number per expert in order or by name, as
     `temperatures={"trans-occ": 0.25}`; `factors` is a name (`pixel`, `row`, `column`, `block:2x2`, `component`,
     `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule. `objectives` say
-    what experts of one's own were trained on, for methods that ask (`views`).
+    what experts of one's own were trained on, for methods that ask (`views`). `engine` is chosen for each request by
+    its size and the device unless one is given; it changes no result.
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
@@ -202,7 +204,7 @@ def compose(
         raise InvalidInput(f"method: expected a name or a Composition, got {type(method).__name__}")
     if isinstance(given.get("factors"), str):
         check_factors(given["factors"])
-    team = Team(tuple(members), method, given, layout, reveal, engine or Engine(), device)
+    team = Team(tuple(members), method, given, layout, reveal, engine or AutoEngine(), device)
     reveal_rule(reveal)
     if isinstance(method, str) and spec(method).objectives:
         team.how(cells=1)  # refuses experts that do not fit the method, before anything runs

@@ -1,0 +1,65 @@
+"""Which engine pays, chosen for each request by where it runs and how large it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
+from factordiff.engine.expert_batch import part_of
+from factordiff.errors import InvalidInput
+from factordiff.sampling.request import check_condition
+from factordiff.sampling.samples import Samples
+
+CPU_ROWS = 64  # more in flight save nothing there
+GPU_ROWS = 1_100
+# Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
+COMPILE_FROM = 20_000
+
+
+@dataclass(frozen=True)
+class AutoEngine:
+    """Batches of a fixed number of rows everywhere; on a GPU compiled and recorded passes where they pay.
+
+    `compiled` says by hand whether they do.
+    """
+
+    compiled: bool | None = None
+
+    def pays(self, device: torch.device, rows: int) -> bool:
+        """Whether to compile and record for so many rows on that device."""
+        return device.type == "cuda" and rows >= COMPILE_FROM if self.compiled is None else self.compiled
+
+    def chosen(self, device: torch.device, rows: int, particles: int = 1) -> Engine:
+        """The engine for so many rows (items x particles) on that device."""
+        # Particles of an item mostly agree, and equal states are asked once.
+        in_flight = GPU_ROWS * min(particles, 4) if device.type == "cuda" else CPU_ROWS
+        if self.pays(device, rows):
+            graphs = device.type == "cuda"
+            return Engine(BatchSizes.for_graphs(max(in_flight, particles)), compiled=True, cuda_graph=graphs)
+        in_flight = max(in_flight, particles)
+        return Engine(BatchSizes(in_flight)) if rows > in_flight else Engine()
+
+    def sample(
+        self, experts: Any, composition: Any, x_t: Tensor, condition: Any = None, **settings: Any
+    ) -> Samples:
+        """As `Engine.sample`, by the engine that is chosen."""
+        particles = settings.get("particles", 1)
+        # A trace shows all items side by side, and a condition that cannot be cut into items goes to all at once.
+        whole = settings.get("trace", False) or not _in_items(condition, len(x_t))
+        engine = Engine() if whole else self.chosen(x_t.device, len(x_t) * particles, particles)
+        return engine.sample(experts, composition, x_t, condition, **settings)
+
+
+def _in_items(condition: Any, items: int) -> bool:
+    """Whether a condition can be cut into items."""
+    try:
+        check_condition(condition, items)
+        part_of(condition, torch.zeros(min(items, 2), dtype=torch.int64))
+    except InvalidInput:
+        return False
+    return True

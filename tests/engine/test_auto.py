@@ -1,0 +1,131 @@
+"""The engine that is chosen: by device and size alone, and it changes no result."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from factordiff import compose
+from factordiff.arc.dataset import Dataset
+from factordiff.composition.routing import Routing
+from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine
+from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.engine import Engine
+from factordiff.engine.fast_network import FastNetwork, fast_form
+from factordiff.experts.store import build
+from factordiff.sampling.adaptive import ByMargin
+from factordiff.sampling.sampler import sample
+from factordiff.vocabulary import Vocabulary
+from tests.engine.test_engine import TOLD
+from tests.solving_experts import TINY
+from tests.toy import empty
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("device", "rows", "particles", "expected"),
+    [
+        (CPU, CPU_ROWS, 1, Engine()),
+        (CPU, CPU_ROWS + 1, 1, Engine(BatchSizes(CPU_ROWS))),
+        (CPU, 10**6, 1, Engine(BatchSizes(CPU_ROWS))),
+        (CPU, 1000, 500, Engine(BatchSizes(500))),
+        (CUDA, GPU_ROWS, 1, Engine()),
+        (CUDA, GPU_ROWS + 1, 1, Engine(BatchSizes(GPU_ROWS))),
+        (CUDA, COMPILE_FROM - 1, 8, Engine(BatchSizes(4 * GPU_ROWS))),
+        (CUDA, COMPILE_FROM, 1, Engine(BatchSizes.for_graphs(GPU_ROWS), compiled=True, cuda_graph=True)),
+    ],
+)
+def test_the_choice(device: torch.device, rows: int, particles: int, expected: Engine) -> None:
+    assert AutoEngine().chosen(device, rows, particles) == expected
+
+
+def test_compilation_by_hand() -> None:
+    assert AutoEngine(True).chosen(CUDA, 1).compiled
+    assert not AutoEngine(False).chosen(CUDA, COMPILE_FROM).compiled
+    here = AutoEngine(True).chosen(CPU, 1)
+    assert here.compiled
+    assert not here.cuda_graph  # there is nothing to record
+
+
+def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factordiff.engine.auto.CPU_ROWS", 6)
+    condition, x_t = torch.arange(20) % 2, empty(20)
+    plain = sample(TOLD, Routing(), x_t, condition, reveal=ByMargin(0.5))
+    auto = AutoEngine().sample(TOLD, Routing(), x_t, condition, reveal=ByMargin(0.5))
+    assert torch.equal(plain.x_0, auto.x_0)
+    assert torch.equal(plain.log_density, auto.log_density)
+    assert torch.equal(plain.nominal_passes, auto.nominal_passes)
+
+
+class Hint:
+    """Told one word for all items, which cannot be cut into items."""
+
+    vocabulary = Vocabulary(3)
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    def encode(self, condition: str) -> None:
+        assert condition == "for all"
+
+    def log_probs(self, x_t: Tensor, encoded: None) -> Tensor:
+        self.rows.append(len(x_t))
+        return torch.tensor([0.5, 0.3, 0.2]).log().expand(*x_t.shape, 3)
+
+
+def test_a_condition_for_all_and_a_trace_go_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factordiff.engine.auto.CPU_ROWS", 4)
+    expert = Hint()
+    AutoEngine().sample([expert], Routing(), empty(9), "for all")
+    assert set(expert.rows) == {9}
+    drawn = AutoEngine().sample(TOLD, Routing(), empty(9), torch.zeros(9, dtype=torch.int64), trace=True)
+    assert drawn.trace is not None
+    other = Hint()
+    other.encode = lambda condition: None  # type: ignore[method-assign]
+    AutoEngine().sample([other], Routing(), empty(9))
+    assert max(other.rows) == 4
+
+
+def test_a_pickled_team_holds_its_weights_once() -> None:
+    team = compose([build("trans-ir", TINY).freeze()])
+    network: Any = team.experts[0]
+    alone = len(pickle.dumps(team))
+    fast = fast_form(network)
+    assert isinstance(fast, FastNetwork)
+    assert fast_form(network) is fast
+    assert len(pickle.dumps(team)) == alone
+    assert alone < 4 * network.layout.count + 20_000
+    again = pickle.loads(pickle.dumps(team))
+    assert again.experts[0].frozen
+    assert again.experts[0].fast is None
+    assert torch.equal(again.experts[0].vector, network.vector)
+
+
+@pytest.mark.slow
+def test_many_queries_at_once_are_three_times_as_fast() -> None:
+    team, queries = (
+        compose(["trans-full", "conv-full"], layout=(10, 10)),
+        Dataset.load().evaluation("validation"),
+    )
+    x_t = torch.full((256, 100), 10)
+
+    def alone() -> list[Tensor]:
+        return [team.sample(x_t[:1], queries.condition(slice(item, item + 1))).x_0[0] for item in range(256)]
+
+    def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+        begun = time.perf_counter()
+        found = run()
+        return time.perf_counter() - begun, found
+
+    team.sample(x_t[:2], queries.condition(slice(0, 2)))
+    slow, one_by_one = seconds(alone)
+    quick, together = seconds(lambda: team.sample(x_t, queries.condition(slice(0, 256))).x_0)
+    assert slow >= 3 * quick
+    assert (torch.stack(one_by_one) == together).all(-1).double().mean() > 0.99  # but for near-ties
