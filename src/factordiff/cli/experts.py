@@ -90,3 +90,26 @@ def card(
 
     write_card(folder, measure_figures(folder, records), account(folder, run))
     Console().print(f"wrote {folder / CARD} and {folder / FIGURES}", highlight=False)
+
+
+@app.command()
+def store(
+    expert: Annotated[str, typer.Argument(help="The expert: a name, a folder, or a training run.")],
+    folder: Annotated[Path, typer.Argument(help="Where to write it.")],
+) -> None:
+    """Write an expert in bfloat16, half the size: as the shipped ones are. Its figures are those of the new file.
+
+    Example: factordiff store runs/mine experts/mine
+    """
+    import torch
+
+    from factordiff.errors import InvalidInput
+    from factordiff.experts.store import MODEL, load_expert, read_config, save_expert, weight_hash
+    from factordiff.experts.whereabouts import find_expert
+
+    found = find_expert(expert).folder
+    if (folder / MODEL).exists():
+        raise InvalidInput(f"folder: {folder} holds an expert already; choose another, or remove it first")
+    about = {**read_config(found)["about"], "stored_from": weight_hash(found)}
+    save_expert(load_expert(found), folder, about, torch.bfloat16)
+    Console().print(f"wrote {folder / MODEL} ({(folder / MODEL).stat().st_size / 1e6:.1f} MB)", highlight=False)

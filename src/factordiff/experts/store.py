@@ -76,14 +76,20 @@ def build(backbone: str, settings: dict[str, Any] | None = None, seed: int = 0) 
     return network(config(**fields), seed)  # type: ignore[call-arg, arg-type]
 
 
-def save_expert(network: Network, folder: str | Path, about: dict[str, Any] | None = None) -> Path:
+def save_expert(
+    network: Network,
+    folder: str | Path,
+    about: dict[str, Any] | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Path:
     """Write an expert's folder; `about` (objective, steps, data) travels in its config.json.
 
     Each file appears whole or not at all; the configuration comes last.
     """
     folder = Path(folder)
     names = {type_: name for name, (type_, _) in BACKBONES.items()}
-    weights = {name: weight.cpu().contiguous().clone() for name, weight in network.named_weights().items()}
+    named = network.named_weights().items()
+    weights = {name: weight.to("cpu", dtype, copy=True).contiguous() for name, weight in named}
     data = safetensors.torch.save(weights, {"format": "pt"})
     config = {
         "model_type": "factordiff",
