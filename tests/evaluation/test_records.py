@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from factordiff.errors import DataError
 from factordiff.evaluation.benchmark import Record
 from factordiff.evaluation.findings import has_finding, read_finding, write_finding
+from factordiff.evaluation.outcomes import read_outcomes
 from factordiff.evaluation.records import (
     Batch,
     append,
@@ -50,6 +51,32 @@ def test_records_come_back_and_anyone_can_read_them(tmp_path):
         ["gzip", "-dc", path], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert json.loads(lines[2])["wrong"] == "3-5,17"
+
+
+def test_what_is_wrong_in_the_padding_alone_is_right_once_cropped(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    cases = {(): True, (3,): True, (2,): False, (30, 99): True, (22,): False, (13, 21): False}
+    records = [
+        Record(number, "aaaaaaaa", number, wrong, 1, 1, answer="a", shape=(3, 3))
+        for number, wrong in enumerate(cases)
+    ]
+    open_records(path, HEADER)
+    append(path, batch(*records))
+    found = read_outcomes(read_records(path))
+    assert found.cropped.tolist() == list(cases.values())
+    assert found.exact.tolist() == [True] + 5 * [False]
+    assert found.where(found.query > 2).cropped.tolist() == [True, False, False]
+    append(path, batch(Record(6, "aaaaaaaa", 6, (), 1, 1)))  # from before shapes were kept
+    assert read_outcomes(read_records(path)).cropped is None
+
+
+def test_how_passes_were_put_together_may_change(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    header = {**HEADER, "settings": {"steps": 4, "batch_size": 12, "compiled": False}}
+    open_records(path, header)
+    open_records(path, {**header, "settings": {"steps": 4, "batch_size": 24, "compiled": True}})
+    with pytest.raises(DataError, match=r"settings\.steps is 4 in the file and 5 now"):
+        open_records(path, {**header, "settings": {"steps": 5, "batch_size": 12, "compiled": False}})
 
 
 def test_a_file_that_a_crash_cut_short_continues_where_it_was_whole(tmp_path):

@@ -138,13 +138,22 @@ def show(console: Console, request: Request, found: Outcomes, seconds: float, pe
     """Print accuracy with its interval, pixel accuracy, passes and the time of decoding."""
     subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")
-    for heading in ("method", "queries", "exact [95 %]", "pixel", "passes/grid nominal", "executed"):
+    for heading in (
+        "method",
+        "queries",
+        "exact [95 %]",
+        "cut to shape",
+        "pixel",
+        "passes nominal",
+        "executed",
+    ):
         table.add_column(heading, justify="right")
     name = request.row().method
     table.add_row(
         name if request.question == "full" else f"{name}, {request.question} question",
         str(len(found)),
         found.accuracy.percent(2),
+        "" if found.cropped is None else f"{100 * found.cropped.mean():.2f} %",
         f"{100 * found.pixel():.2f} %",
         f"{found.nominal.mean():.1f}",
         f"{found.executed.mean():.1f}",

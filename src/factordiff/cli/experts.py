@@ -112,4 +112,6 @@ def store(
         raise InvalidInput(f"folder: {folder} holds an expert already; choose another, or remove it first")
     about = {**read_config(found)["about"], "stored_from": weight_hash(found)}
     save_expert(load_expert(found), folder, about, torch.bfloat16)
-    Console().print(f"wrote {folder / MODEL} ({(folder / MODEL).stat().st_size / 1e6:.1f} MB)", highlight=False)
+    Console().print(
+        f"wrote {folder / MODEL} ({(folder / MODEL).stat().st_size / 1e6:.1f} MB)", highlight=False
+    )

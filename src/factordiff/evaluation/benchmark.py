@@ -13,6 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.arc.grid import SIDE
 from factordiff.arc.scoring import grid_right
 from factordiff.arc.shapes import answer_grid
 from factordiff.composition.method import Method
@@ -50,11 +51,19 @@ class Record:
     grid: bool | None = None  # published tasks: right once cut to the inferred shape
     drawn_grid: bool | None = None  # and the particle drawn by weight
     answer: str = ""  # a hash of the whole answer: equal answers, equal hashes
+    shape: tuple[int, int] | None = None  # of the right grid
 
     @property
     def exact(self) -> bool:
         """Every cell right."""
         return not self.wrong
+
+    def cropped(self, wrong: tuple[int, ...]) -> bool | None:
+        """Whether no wrong cell lies in the right grid: the rest of the canvas is padding."""
+        if self.shape is None:
+            return None
+        height, width = self.shape
+        return not any(cell // SIDE < height and cell % SIDE < width for cell in wrong)
 
 
 def pose(
@@ -103,7 +112,7 @@ def evaluate_batch(
         wrong_drawn = _wrong_cells(drawn, x_0)
     tasks, numbers = queries.task_indices[index].tolist(), queries.numbers[index].tolist()
     nominal, executed = samples.nominal_passes.tolist(), samples.executed_passes.tolist()
-    answers = answer_hashes(samples.x_0)
+    answers, shapes = answer_hashes(samples.x_0), queries.output_shapes[index].tolist()
     records = [
         Record(
             query,
@@ -117,6 +126,7 @@ def evaluate_batch(
             _grid_right(samples.x_0[row], queries, query) if grids else None,
             _grid_right(drawn[row], queries, query) if grids and wrong_drawn is not None else None,
             answers[row],
+            (shapes[row][0], shapes[row][1]),
         )
         for row, query in enumerate(index.tolist())
     ]

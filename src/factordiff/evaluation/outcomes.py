@@ -25,7 +25,8 @@ class Outcomes:
     wrong: np.ndarray  # how many cells
     nominal: np.ndarray
     executed: np.ndarray
-    grid: np.ndarray | None
+    grid: np.ndarray | None  # right once cut to the inferred shape
+    cropped: np.ndarray | None  # right once cut to the right shape: what the padding hides
     file: RecordFile
 
     def __len__(self) -> int:
@@ -45,6 +46,7 @@ class Outcomes:
             self.nominal[keep],
             self.executed[keep],
             None if self.grid is None else self.grid[keep],
+            None if self.cropped is None else self.cropped[keep],
             self.file,
         )
 
@@ -85,16 +87,19 @@ def read_outcomes(file: RecordFile, reading: str = "highest-target") -> Outcomes
     if not records:
         return None
     drawn = reading == "draw" and records[0].drawn is not None
-    wrong = [len((record.drawn or ()) if drawn else record.wrong) for record in records]
+    cells = [(record.drawn or ()) if drawn else record.wrong for record in records]
+    wrong = np.array([len(some) for some in cells])
+    cropped = [record.cropped(some) for record, some in zip(records, cells, strict=True)]
     grids = [record.drawn_grid if drawn else record.grid for record in records]
     return Outcomes(
         np.array([record.query for record in records]),
         np.array([record.task for record in records]),
-        np.array(wrong) == 0,
-        np.array(wrong),
+        wrong == 0,
+        wrong,
         np.array([record.nominal for record in records]),
         np.array([record.executed for record in records]),
         None if None in grids else np.array(grids, dtype=bool),
+        None if None in cropped else np.array(cropped, dtype=bool),
         file,
     )
 

@@ -144,6 +144,8 @@ def _line(record: Record) -> dict[str, Any]:
     }
     if record.answer:
         line["answer"] = record.answer
+    if record.shape is not None:
+        line["shape"] = record.shape
     if record.drawn is not None:
         line["drawn"] = write_cells(record.drawn)
     if record.grid is not None:
@@ -167,6 +169,7 @@ def _record(line: dict[str, Any]) -> Record:
         None if grid is None else bool(grid),
         None if drawn_grid is None else bool(drawn_grid),
         line.get("answer", ""),
+        None if "shape" not in line else (line["shape"][0], line["shape"][1]),
     )
 
 
