@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         from importlib.metadata import PackageNotFoundError, version
 
@@ -33,6 +33,7 @@ def _version(asked: bool) -> None:
         except PackageNotFoundError:
             typer.echo("factordiff, run from its source tree: not installed, so without a version")
         raise typer.Exit
+    return asked
 
 
 @app.callback()

@@ -99,7 +99,7 @@ def store(
 ) -> None:
     """Write an expert in bfloat16, half the size: as the shipped ones are. Its figures are those of the new file.
 
-    Example: factordiff store runs/mine experts/mine
+    Example: factordiff store trans-full half/trans-full
     """
     import torch
 
