@@ -59,6 +59,7 @@ class Request:
         method = self.method or ("single" if len(self.experts) == 1 else "routing")
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
+        own.setdefault("factors", spec(method).factors)
         others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
         question: Any = self.question
         return Row(names, method, self.split, **own, queries=self.limit, question=question, others=others)

@@ -116,8 +116,12 @@ WEIGHTS = Option("weights", "Weights of the mixture.", per_expert=True)
 BETA = Option("beta", "Exponents of the product.", per_expert=True)
 TEMPERATURES = Option("temperatures", "Routing temperatures.", per_expert=True, above=True)
 FACTORS = Option(
-    "factors", "pixel, row, column, block:2x2, component, whole, or labels.", kind="factors", default="pixel"
+    "factors",
+    "pixel, row, column, block:2x2, component, whole, near:2 (evidence alone), or labels.",
+    kind="factors",
+    default="pixel",
 )
+BIAS = Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0)
 PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0)
 RESAMPLING = Option("resampling", "Resample below this share of effective particles.", default=0.5, most=1.0)
 SELECTION = Option(

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
-from factordiff.composition.factor_names import partition
+from factordiff.composition.factor_names import factors_named
 from factordiff.composition.method import Method, spec
 from factordiff.composition.single import Single
 from factordiff.engine.batch_sizes import BatchSizes
@@ -169,7 +169,7 @@ def build_method(
     given |= {name: value for name in OWN if (value := getattr(row, name)) is not None} | dict(row.others)
     queried = queries.pool[queries.queries[index], 0].to(torch.int64)
     factors = {"block": "block:2x2"}.get(row.factors, row.factors)
-    labels = partition(factors, SIDE * SIDE, (SIDE, SIDE), queried)
+    labels = factors_named(factors, SIDE * SIDE, (SIDE, SIDE), queried, declared.overlapping)
     return declared.method(declared.check(given, row.experts), objectives, labels)
 
 

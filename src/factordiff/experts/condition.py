@@ -11,6 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.expert import LeftOut
 
 OUTSIDE = -1  # no value at all: what an expert that sees sizes reads in a cell outside a grid
 
@@ -87,6 +88,30 @@ class Condition:
             grid.masked_fill(~mask, OUTSIDE) for grid, mask in zip(padded, self.inside, strict=True)
         )
         return query, inputs, outputs
+
+    def leave_one_out(self) -> list[LeftOut]:
+        """Each demonstration in turn as the query, with the others as its demonstrations."""
+        found = []
+        for frame in range(self.present.shape[1]):
+            others = self.present.clone()
+            others[:, frame] = False
+            shown = others[:, :, None]
+            inside = self.inside
+            if inside is not None:
+                outputs = inside.context_outputs & shown
+                inside = Inside(
+                    inside.context_inputs[:, frame].clone(), inside.context_inputs & shown, outputs
+                )
+            told = Condition(
+                self.context_inputs[:, frame],
+                self.context_inputs * shown,
+                self.context_outputs * shown,
+                others,
+                inside,
+            )
+            there = self.present[:, frame] & others.any(-1)
+            found.append(LeftOut(told, self.context_outputs[:, frame], there))
+        return found
 
     def check(self) -> None:
         """Refuse sizes that contradict the canvas; it reads the tensors, so that on a GPU it waits for them."""

@@ -12,8 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.composition.factor_names import check_factors, partition
-from factordiff.composition.factors import Partition
+from factordiff.composition.factor_names import check_factors, factors_named
 from factordiff.composition.method import Method, spec
 from factordiff.composition.options import PARTICLES, SELECTION
 from factordiff.engine.decode import decode
@@ -95,12 +94,13 @@ class Team:
         """The method for items of that many cells under that condition."""
         if isinstance(self.method, Composition):
             return _composed(self.method, len(self), self.options)
-        labels: str | Partition | None = self.options.get("factors", "pixel")
-        if isinstance(labels, str):
+        declared = spec(self.method)
+        factors: Any = self.options.get("factors", declared.factors)
+        if isinstance(factors, str):
             query = condition.query if isinstance(condition, Condition) else None
-            labels = partition(labels, cells, self.layout, query)
+            factors = factors_named(factors, cells, self.layout, query, declared.overlapping)
         objectives = [member.objective for member in self.members]
-        return spec(self.method).method(self.options, objectives, labels)
+        return declared.method(self.options, objectives, factors)
 
     def sample(
         self,
@@ -155,7 +155,7 @@ def compose(
     method: str | Composition = "routing",
     *,
     layout: tuple[int, int] | None = None,
-    reveal: str | RevealRule = "fast",
+    reveal: str | RevealRule | None = None,
     objectives: Sequence[str] | None = None,
     engine: Engine | None = None,
     device: torch.device | str = "cpu",
@@ -167,15 +167,16 @@ def compose(
     come from a mapping, or from the folder, or are counted. `method` is a name or a composition of one's own.
     `options` are the method's (`factordiff eval --help` lists them): a number per expert in order or by name, as
     `temperatures={"trans-occ": 0.25}`; `factors` is a name (`pixel`, `row`, `column`, `block:2x2`, `component`,
-    `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule. `objectives` say
-    what experts of one's own were trained on, for methods that ask (`views`).
+    `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule; by default what
+    suits the method: `exact` for `evidence`, which learns on the way, `fast` for the others. `objectives` say what
+    experts of one's own were trained on, for methods that ask (`views`).
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
     Team(edges (full) + middle (full); routing; temperatures 1, 0.5; reveal fast)
     """
     if isinstance(experts, str | Path):
-        if (method, layout, reveal, objectives, options) != ("routing", None, "fast", None, {}):
+        if (method, layout, reveal, objectives, options) != ("routing", None, None, None, {}):
             raise InvalidInput(
                 f"experts: {str(experts)!r} names a whole team, with its method and numbers; name its experts in "
                 "a list to set others"
@@ -202,6 +203,8 @@ def compose(
         raise InvalidInput(f"method: expected a name or a Composition, got {type(method).__name__}")
     if isinstance(given.get("factors"), str):
         check_factors(given["factors"])
+    if reveal is None:
+        reveal = spec(method).reveal if isinstance(method, str) else "fast"
     team = Team(tuple(members), method, given, layout, reveal, engine or Engine(), device)
     reveal_rule(reveal)
     if isinstance(method, str) and spec(method).objectives:
