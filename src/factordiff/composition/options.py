@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from factordiff.errors import InvalidInput
 
-Kind = Literal["number", "whole", "choice", "factors"]
+Kind = Literal["number", "whole", "choice", "factors", "router"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Option:
             return given
         if self.kind == "factors":
             return given  # a name or labels; what they mean depends on the cells
+        if self.kind == "router":
+            return str(given) if isinstance(given, Path) else given  # a folder, or a router itself
         return self._number(given, "")
 
     def read(self, text: str) -> Any:
@@ -67,7 +70,7 @@ class Option:
         """How it is written on a command line."""
         if self.per_expert:
             return "a number for each expert, or NAME=NUMBER for some"
-        what = {"number": "a number", "whole": "a whole number", "factors": "a name"}
+        what = {"number": "a number", "whole": "a whole number", "factors": "a name", "router": "a folder"}
         return what.get(self.kind, "|".join(self.choices))
 
     def _of_experts(self, given: Any, names: Sequence[str]) -> tuple[float, ...]:

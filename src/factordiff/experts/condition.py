@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -125,6 +125,16 @@ class Condition:
                     f"condition: {name} of item {item} has a value in cell {cell}, which `inside` says is outside the "
                     "grid; padding is 0"
                 )
+
+
+def on_device(condition: Any, device: torch.device) -> Any:
+    """Any condition where the experts are; what cannot be moved stays."""
+    if isinstance(condition, dict):
+        return {key: on_device(part, device) for key, part in condition.items()}
+    if isinstance(condition, tuple):
+        parts = [on_device(part, device) for part in condition]
+        return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
+    return condition.to(device) if isinstance(condition, Tensor | Condition) else condition
 
 
 def _expect_shape(name: str, found: Tensor, expected: tuple[int, ...]) -> None:
