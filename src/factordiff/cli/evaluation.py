@@ -14,6 +14,7 @@ from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.method import spec
+from factordiff.composition.router_store import check_experts, load_router
 from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
@@ -106,6 +107,12 @@ def measure(request: Request, console: Console, out: Path | None) -> Outcomes:
     queries = dataset.evaluation(request.split)  # type: ignore[arg-type]
     weights = {name: weight_hash(folder) for name, folder in zip(row.experts, folders, strict=True)}
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
+    router = dict(row.others).get("router")
+    if router is not None:
+        check_experts(
+            load_router(router), list(weights.items()), dict(row.others).get("other_experts") == "allow"
+        )
+        about["router"] = weight_hash(router)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         tempfile.TemporaryDirectory() as scratch,

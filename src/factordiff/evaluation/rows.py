@@ -140,7 +140,9 @@ def header(row: Row, settings: Settings, weights: dict[str, str], data: str, lis
 
 
 def _spelled(value: Any) -> str:
-    return "-".join(f"{number:g}" for number in value) if isinstance(value, tuple | list) else f"{value}"
+    if isinstance(value, tuple | list):
+        return "-".join(f"{number:g}" for number in value)
+    return Path(value).name if isinstance(value, str) else f"{value}"  # a folder's name is enough
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def diagnose(
     if owner is not None:
         told = owner[heard.item][asked]
         found["told"] = (_chosen(right, told), "")
-    found["oracle"] = (right.any(0), "some expert's first choice is right")
+    found["oracle"] = (right.any(0), "")
     rates = tuple(sorted(set(heard.rate.tolist()), reverse=True))
     findings = tuple(_finding(name, cells, heard, rates, how) for name, (cells, how) in found.items())
     best = max(

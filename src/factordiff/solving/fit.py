@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]  # what is under way, how much of it is done, of how much
 TOGETHER = 48  # items that are answered together
-RATE = {"shared": 5e-3, "neighbourhood": 2e-3}
+RATE = {"shared": 1e-2, "neighbourhood": 2e-3}
 
 
 @dataclass(frozen=True)
