@@ -26,7 +26,7 @@ from factordiff.fitting.router_fit import FitSettings, fit_router
 
 SURE = 0.9  # a margin above it is sure
 FINEST = -50.0  # logarithms of probabilities below e^-50 are all the same
-EVIDENCE_TEMPERATURES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+EVIDENCE_TEMPERATURES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0, 1000.0, 1e6)  # the last: the mixture
 QUICK = FitSettings(steps=240, batch=64, check_every=40, rate=1e-2)
 NEEDED = 0.1  # of the errors that the best number leaves, a router must take away so many to be advised
 BOUNDS = ("told", "oracle")
