@@ -19,7 +19,7 @@ from factordiff.toy.overconfidence import VALUES
 from tests.composition.test_router import LAYOUT, case, drawn_router
 from tests.fitting.worlds import cyclic, halves
 
-QUICK = FitSettings(steps=150, batch=32, rate=2e-2, save_every=50)
+QUICK = FitSettings(steps=90, batch=32, rate=3e-2, check_every=30, save_every=30)
 
 
 def two_sides(heard: Heard, items: int) -> tuple[Heard, Heard]:
@@ -39,7 +39,9 @@ def test_in_a_cycle_of_over_confidence_it_finds_all_three(kind: str) -> None:
     config = RouterConfig(3, VALUES, kind)  # type: ignore[arg-type]
     router = fit_router(here, there, config, QUICK).router
     assert right(there, Learned(router)) == 1.0
-    drawn = compose(experts, "learned", router=router).sample(torch.full_like(data.answers, VALUES), data.condition)
+    drawn = compose(experts, "learned", router=router).sample(
+        torch.full_like(data.answers, VALUES), data.condition
+    )
     assert torch.equal(drawn.x_0, data.answers)
     confidence = compose(experts).sample(torch.full_like(data.answers, VALUES), data.condition)
     assert not (confidence.x_0 == data.answers).any()
@@ -81,7 +83,9 @@ def _mixture_loss(heard: Heard, share: float) -> float:
 def test_the_loss_of_an_untrained_router_is_the_uniform_mixtures() -> None:
     experts, data = halves()
     heard = hear(experts, data)
-    assert held_out_loss(heard, Router.new(RouterConfig(2, 3))) == pytest.approx(_mixture_loss(heard, 0.5), rel=1e-5)
+    assert held_out_loss(heard, Router.new(RouterConfig(2, 3))) == pytest.approx(
+        _mixture_loss(heard, 0.5), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("head", ["mixture", "product"])
@@ -119,15 +123,17 @@ def test_an_interrupted_fit_goes_on_to_the_same_router(tmp_path: Path) -> None:
 
     def stop(step: int, total: int) -> None:
         steps.append(step)
-        if step == 120:
+        if step == 70:
             raise Stopped
 
     with pytest.raises(Stopped):
         fit_router(here, there, config, QUICK, checkpoint=file, on_step=stop)
-    again = fit_router(here, there, config, QUICK, checkpoint=file, on_step=lambda step, _: steps.append(step))
+    again = fit_router(
+        here, there, config, QUICK, checkpoint=file, on_step=lambda step, _: steps.append(step)
+    )
     assert torch.equal(again.router.vector, whole.router.vector)
     assert again.curve == whole.curve
-    assert steps[120] == 101  # it went on from the last checkpoint, not from the start
+    assert steps[70] == 61  # it went on from the last checkpoint, not from the start
     file.write_bytes(file.read_bytes()[:100])
     assert torch.equal(
         fit_router(here, there, config, QUICK, checkpoint=file).router.vector, whole.router.vector

@@ -43,4 +43,6 @@ def halves(items: int = 40, cells: int = 8, seed: int = 0) -> tuple[list[Half], 
     """Two of them, and answers that are never 0: who claims 0 is wrong."""
     answers = 1 + torch.from_numpy(np.random.default_rng(seed).integers(0, 2, (items, cells)))
     owner = (torch.arange(cells) * 2 // cells).expand(items, -1)
-    return [Half(0, cells), Half(1, cells)], FittingData(answers, answers, layout=(2, cells // 2), owner=owner)
+    return [Half(0, cells), Half(1, cells)], FittingData(
+        answers, answers, layout=(2, cells // 2), owner=owner
+    )

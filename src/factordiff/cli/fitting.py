@@ -18,13 +18,13 @@ from factordiff.arc.dataset import Dataset
 from factordiff.composition.router import Router
 from factordiff.composition.router_store import save_router
 from factordiff.errors import InvalidInput
+from factordiff.evaluation.diagnosis_chart import picture as drawn
 from factordiff.evaluation.places import check_file, check_folder
 from factordiff.experts.store import MODEL, write_whole
 from factordiff.experts.whereabouts import CONFIG
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.data_file import read_data
 from factordiff.fitting.diagnosis import Diagnosis
-from factordiff.fitting.diagnosis_picture import picture as drawn
 from factordiff.fitting.report import FitReport, Trial
 from factordiff.fitting.search import fittable
 from factordiff.sampling.rules import reveal_rule

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from factordiff.fitting.diagnosis import BOUNDS, Diagnosis
@@ -22,7 +21,7 @@ def picture(diagnosis: Diagnosis) -> bytes:
         BOUND if one.name in BOUNDS else LEARNED if one.name == "learned" else PLAIN for one in findings
     ]
     bars.barh([one.name for one in findings], [100 * one.cells for one in findings], color=colors)
-    least = min(100 * one.cells for one in findings if one.name not in diagnosis.names)
+    least = min(100 * one.cells for one in findings)
     bars.set_xlim(max(0.0, least - 5), 100.5)
     bars.set_xlabel("hidden cells right, %")
     bars.tick_params(labelsize=8)
@@ -37,7 +36,7 @@ def picture(diagnosis: Diagnosis) -> bytes:
     for name, axes, cells in zip(diagnosis.names, maps, diagnosis.wrongly_sure.cpu(), strict=True):
         shape = diagnosis.layout or (1, len(cells))
         aspect = "equal" if shape[0] > 1 else "auto"
-        axes.imshow(np.array(cells).reshape(shape), cmap="magma", vmin=0.0, vmax=most, aspect=aspect)
+        axes.imshow(cells.numpy().reshape(shape), cmap="magma", vmin=0.0, vmax=most, aspect=aspect)
         axes.set_title(f"{name}\nwrongly sure, at most {100 * float(cells.max()):.0f} %", fontsize=8)
         axes.set_xticks([])
         axes.set_yticks([])
