@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from factordiff import GeometricMean, Mixture, SamplerState
+from factordiff.composition import router_features, router_store
 from factordiff.composition.learned import Learned
 from factordiff.composition.router import Router, RouterConfig
-from factordiff.composition.router_features import NAMES, RADIUS, SCALE, around, features
-from factordiff.composition.router_store import check_experts, load_router, save_router
+from factordiff.composition.router_features import NAMES, RADIUS, SCALE, around
+from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import CheckpointError, InvalidInput
 
 BATCH, LAYOUT = 5, (3, 4)
@@ -79,7 +80,7 @@ def test_a_shared_router_takes_any_number_of_experts() -> None:
 
 def test_features_are_the_loop() -> None:
     log_probs, state = case(3, 4)
-    found = features(log_probs, state, LAYOUT, evidence=True).double()
+    found = router_features.features(log_probs, state, LAYOUT, evidence=True).double()
     p, masked = log_probs.exp().numpy(), state.masked.numpy()
     place = {name: number for number, name in enumerate(NAMES)}
     for m, row, cell in np.ndindex(3, BATCH, CELLS):
@@ -196,17 +197,17 @@ FITTED = (("a", "1f"), ("b", "2f"))
 
 def test_other_experts_are_refused() -> None:
     router = replace(Router.new(RouterConfig(2, 5)), fitted_to=FITTED)
-    check_experts(router, FITTED)
-    check_experts(router, [("other name", "1f"), ("b", "2f")])
+    router_store.check_experts(router, FITTED)
+    router_store.check_experts(router, [("other name", "1f"), ("b", "2f")])
     for others in ([("a", "2f"), ("b", "1f")], [("a", None), ("b", "2f")], [("a", "1f")]):
         refused = False
         try:
-            check_experts(router, others)
+            router_store.check_experts(router, others)
         except InvalidInput as error:
             refused = "other_experts='allow'" in str(error)
         assert refused, others
-        check_experts(router, others, allow=True)
-    check_experts(Router.new(RouterConfig(2, 5)), [("a", "x")])  # fitted to nobody
+        router_store.check_experts(router, others, allow=True)
+    router_store.check_experts(Router.new(RouterConfig(2, 5)), [("a", "x")])  # fitted to nobody
 
 
 def test_a_damaged_folder_is_a_sentence(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from factordiff.composition.confidence import log_doubt
-from factordiff.fitting.bounds import best_along, best_numbers, best_temperatures, leads, share_right
+from factordiff.fitting import bounds
+from factordiff.fitting.bounds import best_numbers, best_temperatures, leads, share_right
 from factordiff.fitting.heard import hear
 from tests.fitting.worlds import cyclic
 
@@ -32,7 +33,7 @@ def test_two_experts_the_sweep_is_exact(seed: int) -> None:
     log_probs, truth = said(2, 40, 4, seed)
     for values in (log_probs, log_probs.exp()):
         lead = leads(values, truth)
-        found = best_along(lead, torch.ones(2, dtype=torch.float64), 0)
+        found = bounds.best_along(lead, torch.ones(2, dtype=torch.float64), 0)
         assert found.right == pytest.approx(every_threshold(lead), abs=1e-12)
         assert share_right(lead, torch.tensor(found.numbers).double()) == found.right
         best = best_numbers(lead)

@@ -13,8 +13,9 @@ from factordiff.composition.learned import Learned, combined
 from factordiff.composition.mixture import mixture
 from factordiff.composition.router import Head, Router, RouterConfig
 from factordiff.composition.router_features import LEAST_LOG
+from factordiff.fitting import router_fit
 from factordiff.fitting.heard import Heard, hear
-from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss, log_likelihood
+from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
 from factordiff.toy.overconfidence import VALUES
 from tests.composition.test_router import LAYOUT, case, drawn_router
 from tests.fitting.worlds import cyclic, halves
@@ -96,7 +97,7 @@ def test_what_is_fitted_is_what_is_composed(head: Head, complement: bool) -> Non
     routed = router(log_probs, state)
     x_0 = state.x_t.clamp(max=4)
     expected = combined(log_probs, routed, head).log_probs.gather(-1, x_0[..., None]).squeeze(-1)
-    assert torch.allclose(log_likelihood(log_probs, routed, x_0, head), expected, atol=1e-6)
+    assert torch.allclose(router_fit.log_likelihood(log_probs, routed, x_0, head), expected, atol=1e-6)
 
 
 def test_one_seed_one_router_another_seed_another() -> None:
