@@ -49,6 +49,7 @@ def test_the_cycle_needs_a_router(of_cycle: tuple[Diagnosis, list[str]]) -> None
     assert found.needs_router
     assert found.gain == pytest.approx(1 - found.best_without.cells)
     assert "you need a router" in found.advice
+    assert repr(found).startswith("Diagnosis(expert 1 + expert 2 + expert 3, 32 items: The best without")
     assert set(stages) == {"asking the experts", "comparing"}
 
 
