@@ -25,6 +25,7 @@ LAYERS = {
     "engine": 5,
     "toy": 5,
     "pictures": 5,
+    "fitting": 6,
     "training": 6,
     "arc": 7,
     "evaluation": 8,

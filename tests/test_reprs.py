@@ -20,12 +20,16 @@ from factordiff import (
     Evidence,
     FactorWeights,
     FastNetwork,
+    FitReport,
+    FittingData,
     GeometricMean,
     HardViews,
+    Learned,
     MaskedLanguageModel,
     Mixture,
     Product,
     Repaired,
+    Router,
     Routing,
     SamplerState,
     Single,
@@ -41,12 +45,14 @@ from factordiff import (
     rne,
 )  # fmt: skip
 from factordiff.composition.factors import rows
+from factordiff.composition.router import RouterConfig
 from factordiff.experts.store import build
+from factordiff.fitting.report import Score, Trial
 from factordiff.solving.answer import Refusal
 from tests.solving_experts import TINY, halves, task
 
-# Protocols, abstract classes and errors.
-NOT_PRINTED = {"Composition", "Expert", "FactorDiffError", "InvalidInput", "RevealRule"}
+# Protocols, abstract classes and errors; a diagnosis takes a fit (tests/fitting/test_diagnosis.py prints one).
+NOT_PRINTED = {"Composition", "Diagnosis", "Expert", "FactorDiffError", "InvalidInput", "RevealRule"}
 
 
 def told(*frames: int) -> Condition:
@@ -70,6 +76,8 @@ def things() -> list[object]:
         BatchSizes(8), Engine(), Vocabulary(3), expert, state, Routing()(said, state),
         Single(), Mixture(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(), feynman_kac(), rne(),
         Routing(), SoftRouting(), FactorWeights(torch.eye(2), rows(2, 2)), Views(), HardViews(),
+        Learned(), Router.new(RouterConfig(2, 3)), FittingData(torch.zeros(4, 2, dtype=torch.int64)),
+        FitReport("weights", "mixture", (Trial({"weights": (1.0, 4.0)}, Score(0.5, 0.9)),), 0, 0, 4),
         Evidence(), Evidence(rows(2, 2), evidence=torch.zeros(2, 2, 4)), Evidence(kernel=torch.ones(4, 4)),
         exact_law([expert, expert], Mixture(), 2), FastNetwork(build("trans-ir", TINY)),
         MaskedLanguageModel(print, [1, 2], 0), answers[0].team, answers, *answers, answers[0].routing,

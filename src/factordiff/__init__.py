@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from factordiff.composition.factors import pixels as pixels
     from factordiff.composition.factors import rows as rows
     from factordiff.composition.factors import whole as whole
+    from factordiff.composition.learned import Learned as Learned
     from factordiff.composition.mixture import Mixture as Mixture
     from factordiff.composition.product import GeometricMean as GeometricMean
     from factordiff.composition.product import Product as Product
+    from factordiff.composition.router import Router as Router
+    from factordiff.composition.router_store import load_router as load_router
+    from factordiff.composition.router_store import save_router as save_router
     from factordiff.composition.routing import FactorWeights as FactorWeights
     from factordiff.composition.routing import Routing as Routing
     from factordiff.composition.routing import SoftRouting as SoftRouting
@@ -48,10 +52,14 @@ if TYPE_CHECKING:
     from factordiff.experts.store import load_expert as load_expert
     from factordiff.experts.tabular import TabularExpert as TabularExpert
     from factordiff.experts.whereabouts import shipped_experts as shipped_experts
+    from factordiff.fitting.data import FittingData as FittingData
+    from factordiff.fitting.diagnosis import Diagnosis as Diagnosis
+    from factordiff.fitting.report import FitReport as FitReport
     from factordiff.sampling.adaptive import ByEntropy as ByEntropy
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
     from factordiff.sampling.adaptive import Repaired as Repaired
+    from factordiff.sampling.demonstration_evidence import demonstration_evidence as demonstration_evidence
     from factordiff.sampling.given_evidence import chain_rule_evidence as chain_rule_evidence
     from factordiff.sampling.given_evidence import fold_evidence as fold_evidence
     from factordiff.sampling.reveal import Ancestral as Ancestral
@@ -84,9 +92,12 @@ _HOMES = {
         "rows",
         "whole",
     ),
+    "composition.learned": ("Learned",),
     "composition.mixture": ("Mixture",),
     "composition.product": ("GeometricMean", "Product"),
     "composition.routing": ("FactorWeights", "Routing", "SoftRouting"),
+    "composition.router": ("Router",),
+    "composition.router_store": ("load_router", "save_router"),
     "composition.single": ("Single",),
     "composition.superdiff": ("SuperDiff", "SuperDiffAnd"),
     "composition.views": ("HardViews", "Views"),
@@ -98,10 +109,14 @@ _HOMES = {
     "experts.store": ("load_expert",),
     "experts.tabular": ("TabularExpert",),
     "experts.whereabouts": ("shipped_experts",),
+    "fitting.data": ("FittingData",),
+    "fitting.diagnosis": ("Diagnosis",),
+    "fitting.report": ("FitReport",),
     "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
     "engine.batch_sizes": ("BatchSizes",),
     "engine.engine": ("Engine",),
     "engine.fast_network": ("FastNetwork",),
+    "sampling.demonstration_evidence": ("demonstration_evidence",),
     "sampling.given_evidence": ("chain_rule_evidence", "fold_evidence"),
     "sampling.reveal": ("Ancestral", "ByConfidence", "RevealRule"),
     "sampling.sampler": ("sample",),

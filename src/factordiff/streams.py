@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     RENAMING = 15  # how a training item's values are renamed
     SET = 16  # which of two sets of instances it comes from
     FOLD = 17  # with which others a given cell is hidden, to be scored
+    FIT = 18  # which rows a step of a router's fit looks at
 
 
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -78,7 +78,7 @@ def test_weights_and_exponents_reach_the_composition():
 
 
 def test_unknown_and_misused_methods_are_refused():
-    with pytest.raises(Unavailable, match="method: expected one of fkc"):
+    with pytest.raises(Unavailable, match="method: expected one of evidence, fkc"):
         method("magic", ["full"])
     with pytest.raises(InvalidInput, match="'single' takes one expert"):
         method("single", ["full", "full"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff import ByConfidence, Mixture, TabularExpert, compose, feynman_kac
+from factordiff import ByConfidence, Evidence, Mixture, TabularExpert, compose, feynman_kac
 from factordiff.composition.factor_names import partition
 from factordiff.composition.factors import blocks
 from factordiff.composition.method import specs
@@ -195,3 +195,28 @@ def test_a_module_in_training_mode_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"number 1, a Dropping, is in training mode.*\.eval\(\)"):
         compose([Dropping(), Dropping()])
     assert len(compose([Dropping().eval(), Dropping().eval()])) == 2
+
+
+def test_evidence_by_name_is_the_composition_by_hand() -> None:
+    blank = LINE.repeat(5, 1)
+    labels = torch.tensor([0, 0, 1, 1])
+    by_hand = compose(chains(), Evidence(labels, temperature=2.0, weights=[1.0, 2.0], bias=[0.0, 0.5]))
+    named = compose(
+        chains(), "evidence", factors=labels, evidence_temperature=2.0, weights=[1, 2], bias=[0, 0.5]
+    )
+    for rule in ("exact", "confidence:2"):
+        one, two = (team.sample(blank, temperature=1.0, reveal=rule, seed=3).x_0 for team in (by_hand, named))
+        assert torch.equal(one, two)
+    assert compose(chains(), "evidence").reveal == "exact"  # it learns on the way
+    assert compose(chains()).reveal == "fast"
+    with pytest.raises(InvalidInput, match=r"'near:1' overlap, .* only 'evidence' takes them"):
+        compose(chains(), factors="near:1").sample(blank)
+
+
+@pytest.mark.parametrize("layout", [None, (2, 2)])
+def test_evidence_of_neighbours_is_a_window(layout: tuple[int, int] | None) -> None:
+    kernel = compose(chains(), "evidence", factors="near:1", layout=layout).how(4).composition.kernel  # type: ignore[attr-defined]
+    expected = torch.ones(4, 4) if layout else torch.ones(4, 4).tril(1).triu(-1)
+    assert torch.equal(kernel, expected.double())
+    mixture = compose(chains(), "mixture").sample(LINE, reveal="exact").x_0
+    assert torch.equal(compose(chains(), "evidence", factors="pixel").sample(LINE).x_0, mixture)

@@ -60,7 +60,7 @@ WRONG = [
     ({"experts": []}, "experts: expected a list of 1 to 6 names"),
     ({"experts": ["nobody"]}, "experts: expected some of even, odd, got 'nobody'"),
     ({"experts": ["odd", "odd"]}, "odd is named twice"),
-    ({"method": "magic"}, "method: expected one of fkc, geometric-mean"),
+    ({"method": "magic"}, "method: expected one of evidence, fkc"),
     ({"temperatures": {"odd": 0}}, "temperatures, odd: expected a number from 0.001 to 1000, got 0"),
     ({"temperatures": {"who": 1}}, "'who' is not among the experts"),
     ({"temperatures": [1, 2]}, "temperatures: expected an object"),

@@ -8,8 +8,9 @@ from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
 from factordiff.experts.store import save_expert
 from factordiff.sampling.rules import rule_named
+from factordiff.solving.members import Member
 from factordiff.solving.solver import solve_task
-from factordiff.solving.team import Member, Team
+from factordiff.solving.team import Team
 from factordiff.web.limits import Limits
 from factordiff.web.request import read_request
 from factordiff.web.roster import Roster

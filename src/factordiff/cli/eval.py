@@ -25,8 +25,9 @@ def evaluate_command(
     question: Annotated[str, typer.Option(help="full, or a specialist's own: occupancy, color.")] = "full",
     rounds: Annotated[int, typer.Option(help="Ask each query so often, with other demonstrations.")] = 1,
     reveal: Annotated[
-        str, typer.Option(help="fast, exact, or a rule such as margin:0.9 or confidence:20.")
-    ] = "fast",
+        str,
+        typer.Option(help="fast, exact, margin:0.9, confidence:20 ...; by default what suits the method."),
+    ] = "",
     cycles: Annotated[str, typer.Option(help="Refinement cycles H,L in place of the trained ones.")] = "",
     batch: Annotated[int, typer.Option(help="Queries between two entries in --out; 0 chooses.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.method import spec
+from factordiff.composition.router_store import check_experts, load_router
 from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
@@ -46,7 +47,7 @@ class Request:
     device: str
     dtype: str
     compile: bool | None = None
-    reveal: str = "fast"
+    reveal: str = ""  # by default what suits the method
     rounds: int = 1
     data: Path | None = None
 
@@ -60,6 +61,7 @@ class Request:
         method = self.method or ("single" if len(self.experts) == 1 else "routing")
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
+        own.setdefault("factors", spec(method).factors)
         others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
         question: Any = self.question
         return Row(names, method, self.split, **own, queries=self.limit, question=question, others=others)
@@ -83,7 +85,7 @@ class Request:
             dtype=dtype,
             compiled=compiled,
             cycles=self.cycles,
-            reveal=self.reveal,
+            reveal=self.reveal or spec(self.row().method).reveal,
             **{name: value for name, value in self.options.items() if name in SETTINGS},
         )
 
@@ -109,6 +111,12 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
     objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
     weights = {name: weight_hash(folder) for name, folder in zip(row.experts, folders, strict=True)}
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
+    router = dict(row.others).get("router")
+    if router is not None:
+        check_experts(
+            load_router(router), list(weights.items()), dict(row.others).get("other_experts") == "allow"
+        )
+        about["router"] = weight_hash(router)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         tempfile.TemporaryDirectory() as scratch,

@@ -32,8 +32,11 @@ def solve(
     ] = "",
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[
-        str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
-    ] = "fast",
+        str,
+        typer.Option(
+            help="fast, exact (one cell per pass), or a rule such as margin:0.9; by default what suits the method."
+        ),
+    ] = "",
     picture: Annotated[Path | None, typer.Option(help="Draw all answers into this PNG.")] = None,
     animate: Annotated[Path | None, typer.Option(help="Show how they filled, as a GIF.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every step as JSON.")] = None,
@@ -67,7 +70,7 @@ def solve(
         raise InvalidInput("--team: it has its experts, method and numbers; leave the others out")
     who = team or (list(DEFAULT_EXPERTS) if experts is None else names)
     together = compose(who, method, device=choose_device(device), **options)
-    if reveal != together.reveal:
+    if reveal and reveal != together.reveal:
         together = replace(together, reveal=reveal_rule(reveal))
     if animate is not None:
         check_path_to_show(together)

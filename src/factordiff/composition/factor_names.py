@@ -1,26 +1,30 @@
-"""Factors by name: pixel, row, column, block:2x2, component, whole."""
+"""Factors by name: pixel, row, column, block:2x2, component, whole, and near:2, which overlap."""
 
 from __future__ import annotations
 
 import re
 
-from jaxtyping import Int
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.composition import factors
 from factordiff.composition.factors import Partition
 from factordiff.errors import InvalidInput
 
-NAMES = ("pixel", "row", "column", "block:HxW", "component", "whole")
+NAMES = ("pixel", "row", "column", "block:HxW", "component", "whole", "near:R")
 _BLOCK = re.compile(r"block:([1-9][0-9]*)x([1-9][0-9]*)")
+_NEAR = re.compile(r"near:([1-9][0-9]{0,3})")
 
 
 def check_factors(name: str) -> None:
     """Refuse a name that means no partition."""
-    if name not in NAMES and not _BLOCK.fullmatch(name):
+    if name not in NAMES and not _BLOCK.fullmatch(name) and not _NEAR.fullmatch(name):
         raise InvalidInput(f"factors: expected one of {', '.join(NAMES)} (such as block:2x2), got {name!r}")
     if name == "block:HxW":
         raise InvalidInput("factors: write the block's height and width in place of HxW, such as block:2x2")
+    if name == "near:R":
+        raise InvalidInput("factors: write how far a neighbour may be in place of R, such as near:2")
 
 
 def partition(
@@ -34,6 +38,10 @@ def partition(
     Rows, columns and blocks need a `layout` (height, width); components are those of each item's query.
     """
     check_factors(name)
+    if _NEAR.fullmatch(name):
+        raise InvalidInput(
+            f"factors: {name!r} overlap, and this method needs factors that do not; only 'evidence' takes them"
+        )
     if name == "pixel":
         return None
     if name == "whole":
@@ -53,3 +61,32 @@ def partition(
     block = _BLOCK.fullmatch(name)
     assert block is not None
     return factors.blocks(*layout, int(block[1]), int(block[2]))
+
+
+def window(name: str, cells: int, layout: tuple[int, int] | None = None) -> Float[Tensor, "cell cell"] | None:
+    """The kernel of `near:R`: 1 for cells at most R rows and R columns away; None for any other name.
+
+    Without a layout of that many cells they stand in a line.
+
+    >>> window("near:1", 4).tolist()[0]
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    found = _NEAR.fullmatch(name)
+    if found is None:
+        return None
+    width = layout[1] if layout is not None and layout[0] * layout[1] == cells else cells
+    place = torch.stack([torch.arange(cells) // width, torch.arange(cells) % width])
+    apart = (place[:, :, None] - place[:, None, :]).abs().amax(0)
+    return (apart <= int(found[1])).double()
+
+
+def factors_named(
+    name: str,
+    cells: int,
+    layout: tuple[int, int] | None = None,
+    query: Int[Tensor, "item cell"] | None = None,
+    overlapping: bool = False,
+) -> Partition | Float[Tensor, "cell cell"] | None:
+    """What a name means for so many cells: a partition, or the kernel of factors that overlap, where they may."""
+    kernel = window(name, cells, layout) if overlapping else None
+    return partition(name, cells, layout, query) if kernel is None else kernel

@@ -31,6 +31,11 @@ def pixels(cells: int) -> Int[Tensor, " cell"]:
     return torch.arange(cells)
 
 
+def alone(state: SamplerState) -> Labels:
+    """Every cell its own factor, however many there are."""
+    return pixels(state.x_t.shape[1]).to(state.x_t.device).expand_as(state.x_t)
+
+
 def whole(cells: int) -> Int[Tensor, " cell"]:
     """One factor: per-sample selection."""
     return torch.zeros(cells, dtype=torch.int64)

@@ -49,6 +49,8 @@ class MethodSpec:
     drawn: bool = False  # whether values are drawn, not the likeliest taken
     selection: Selection = "first"  # unless it is an option
     objectives: bool = False  # whether `build` is told what each expert was trained on
+    reveal: str = "fast"  # the reveal rule that suits it
+    overlapping: bool = False  # whether its factors may overlap: then `partition` may be a kernel
 
     @property
     def summary(self) -> str:
@@ -62,6 +64,11 @@ class MethodSpec:
                 return option
         takes = ", ".join(option.name for option in self.options) or "none"
         raise InvalidInput(f"{name}: the method {self.name!r} does not take it; its options: {takes}")
+
+    @property
+    def factors(self) -> str:
+        """The name of its factors when nobody says anything; cell by cell for methods that do not take any."""
+        return str(next((option.default for option in self.options if option.kind == "factors"), "pixel"))
 
     def check(self, given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """What was given, as the method takes it; wrong names, lengths and numbers are refused before anything runs."""

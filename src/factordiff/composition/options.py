@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from factordiff.errors import InvalidInput
 
-Kind = Literal["number", "whole", "choice", "factors"]
+Kind = Literal["number", "whole", "choice", "factors", "router"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Option:
             return given
         if self.kind == "factors":
             return given  # a name or labels; what they mean depends on the cells
+        if self.kind == "router":
+            return str(given) if isinstance(given, Path) else given  # a folder, or a router itself
         return self._number(given, "")
 
     def read(self, text: str) -> Any:
@@ -67,7 +70,7 @@ class Option:
         """How it is written on a command line."""
         if self.per_expert:
             return "a number for each expert, or NAME=NUMBER for some"
-        what = {"number": "a number", "whole": "a whole number", "factors": "a name"}
+        what = {"number": "a number", "whole": "a whole number", "factors": "a name", "router": "a folder"}
         return what.get(self.kind, "|".join(self.choices))
 
     def _of_experts(self, given: Any, names: Sequence[str]) -> tuple[float, ...]:
@@ -116,8 +119,12 @@ WEIGHTS = Option("weights", "Weights of the mixture.", per_expert=True)
 BETA = Option("beta", "Exponents of the product.", per_expert=True)
 TEMPERATURES = Option("temperatures", "Routing temperatures.", per_expert=True, above=True)
 FACTORS = Option(
-    "factors", "pixel, row, column, block:2x2, component, whole, or labels.", kind="factors", default="pixel"
+    "factors",
+    "pixel, row, column, block:2x2, component, whole, near:2 (evidence alone), or labels.",
+    kind="factors",
+    default="pixel",
 )
+BIAS = Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0)
 PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0)
 RESAMPLING = Option("resampling", "Resample below this share of effective particles.", default=0.5, most=1.0)
 SELECTION = Option(

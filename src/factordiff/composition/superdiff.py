@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composed, Composition, per_expert
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
-from factordiff.composition.options import WEIGHTS, Option
+from factordiff.composition.options import BIAS, WEIGHTS, Option
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -32,7 +32,7 @@ AGREEMENT = 1e-12  # experts closer than this are the same
         default=1.0,
         argument="temperature",
     ),
-    Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0),
+    BIAS,
 )
 class SuperDiff(Composition):
     r"""SuperDiff OR: $r = \sum_m \kappa_m p_m$, $\kappa = \mathrm{softmax}_m(T(\ell_m + b_m) + \log\omega_m)$.

@@ -14,6 +14,7 @@ from factordiff.composition.vote import majority_vote
 from factordiff.engine.auto import AutoEngine
 from factordiff.engine.engine import Engine
 from factordiff.experts.expert import Expert
+from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.particles import draw_one
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.samples import Samples
@@ -33,12 +34,16 @@ def decode(
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
-    """Draw each item's answer by a method; a vote is one run of the loop for each expert, pooled."""
+    """Draw each item's answer by a method; a vote is one run of the loop for each expert, pooled.
+
+    Evidence that a method asks for is gathered before, and its passes are counted.
+    """
+    composition, before = gathered(method.composition, experts, x_t, condition, seed=seed, items=items)
 
     def run(which: Sequence[Expert], run_seed: int) -> Samples:
         return (engine or Engine()).sample(
             which,
-            method.composition,
+            composition,
             x_t,
             condition,
             reveal=reveal,
@@ -53,7 +58,7 @@ def decode(
         )
 
     if method.selection != "vote":
-        return run(experts, seed)
+        return run(experts, seed).after(before)
     # Experts must not share their random numbers, or their runs would err together.
     runs = [run([expert], int(hash_words(seed, index))) for index, expert in enumerate(experts)]
     pooled = torch.cat([one.particles for one in runs], dim=1)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
 
+from factordiff.arc.grid import CELLS, SIDE
+from factordiff.composition.composition import Composition
+from factordiff.composition.evidence import DEFAULT_FACTORS, Evidence
+from factordiff.composition.factor_names import window
+from factordiff.composition.learned import Learned
+from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.checked import in_words
 from factordiff.engine.engine import Engine
@@ -20,10 +27,11 @@ from factordiff.sampling.reveal import ByConfidence
 STEPS = 20, 50  # of the two runs whose difference is a step's cost
 
 
-def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Figure:
+def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Iterator[Figure]:
     """Composition, reveal and bookkeeping of a step over the forward passes alone, at the full batch.
 
-    A step costs what a longer run takes more than a shorter one: what is done once for a run is not a step's.
+    A step costs what a longer run takes more than a shorter one: what is done once for a run is not a step's. Of
+    evidence and of a router it is their own cost: what a step takes more than with one expert that is believed.
     """
     part = bench.first(bench.batch)
     condition = part.queries.condition()
@@ -43,19 +51,19 @@ def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Figure:
     ]
     runner = Engine(BatchSizes(len(x_t)), cuda_graph=part.device.type == "cuda")
 
-    def step_of(experts: Sequence[Expert], told: Any) -> float:
+    def step_of(experts: Sequence[Expert], told: Any, composition: Composition) -> float:
         def run(steps: int) -> float:
             rule = ByConfidence(steps)
             return timed(
                 part.device,
-                lambda: runner.sample(experts, Routing(), x_t, told, reveal=rule),
+                lambda: runner.sample(experts, composition, x_t, told, reveal=rule),
             )[1]
 
         short, long = STEPS
         return median(part, lambda: (run(long) - run(short)) / (long - short))
 
     alone = median(part, lambda: timed(part.device, forward)[1])
-    loop = step_of(said, None)
+    loop = step_of(said, None, Routing())
     details: dict[str, Any] = {
         "forward_ms": 1e3 * alone,
         "routing_and_reveal_ms": 1e3 * loop,
@@ -64,8 +72,16 @@ def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Figure:
         "how": how(engines),
     }
     if part.device.type == "cuda":  # where Python and the GPU work side by side
-        details["step_with_its_passes_ms"] = 1e3 * step_of(engines, condition)
-    return Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
+        details["step_with_its_passes_ms"] = 1e3 * step_of(engines, condition, Routing())
+    yield Figure("routing + reveal", 100 * loop / alone, "% of the passes", "< 5", "2", details)
+    believed = step_of(said, None, Single())
+    layout, values = (SIDE, SIDE), engines[0].vocabulary.size
+    for what, composition, must in (
+        ("path evidence", Evidence(kernel=window(DEFAULT_FACTORS, CELLS, layout)), "< 2"),
+        ("a learned router", Learned(Router.new(RouterConfig(len(engines), values, layout=layout))), "< 10"),
+    ):
+        own = step_of(said, None, composition) - believed
+        yield Figure(what, 100 * max(own, 0.0) / alone, "% of the passes", must, "", {"own_ms": 1e3 * own})
 
 
 def how(engines: Sequence[FastNetwork]) -> str:

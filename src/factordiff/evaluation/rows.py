@@ -16,7 +16,7 @@ from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import SIDE
-from factordiff.composition.factor_names import partition
+from factordiff.composition.factor_names import factors_named
 from factordiff.composition.method import Method, spec
 from factordiff.composition.single import Single
 from factordiff.engine.auto import AutoEngine
@@ -135,7 +135,9 @@ def header(row: Row, settings: Settings, weights: dict[str, str], data: str, lis
 
 
 def _spelled(value: Any) -> str:
-    return "-".join(f"{number:g}" for number in value) if isinstance(value, tuple | list) else f"{value}"
+    if isinstance(value, tuple | list):
+        return "-".join(f"{number:g}" for number in value)
+    return Path(value).name if isinstance(value, str) else f"{value}"  # a folder's name is enough
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def build_method(
     given |= {name: value for name in OWN if (value := getattr(row, name)) is not None} | dict(row.others)
     queried = queries.pool[queries.queries[index], 0].to(torch.int64)
     factors = {"block": "block:2x2"}.get(row.factors, row.factors)
-    labels = partition(factors, SIDE * SIDE, (SIDE, SIDE), queried)
+    labels = factors_named(factors, SIDE * SIDE, (SIDE, SIDE), queried, declared.overlapping)
     return declared.method(declared.check(given, row.experts), objectives, labels)
 
 

@@ -34,7 +34,7 @@ def measure(bench: Bench, on_part: Callable[[str], None] = lambda part: None) ->
     fast(bench, engines)
 
     on_part("routing and reveal against the forward passes")
-    yield overhead(bench, engines)
+    yield from overhead(bench, engines)
     on_part("one query at a time")
     yield one_query(bench)
     on_part("adaptive passes")

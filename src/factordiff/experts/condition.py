@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.expert import LeftOut
 
 OUTSIDE = -1  # no value at all: what an expert that sees sizes reads in a cell outside a grid
 
@@ -88,6 +89,30 @@ class Condition:
         )
         return query, inputs, outputs
 
+    def leave_one_out(self) -> list[LeftOut]:
+        """Each demonstration in turn as the query, with the others as its demonstrations."""
+        found = []
+        for frame in range(self.present.shape[1]):
+            others = self.present.clone()
+            others[:, frame] = False
+            shown = others[:, :, None]
+            inside = self.inside
+            if inside is not None:
+                outputs = inside.context_outputs & shown
+                inside = Inside(
+                    inside.context_inputs[:, frame].clone(), inside.context_inputs & shown, outputs
+                )
+            told = Condition(
+                self.context_inputs[:, frame],
+                self.context_inputs * shown,
+                self.context_outputs * shown,
+                others,
+                inside,
+            )
+            there = self.present[:, frame] & others.any(-1)
+            found.append(LeftOut(told, self.context_outputs[:, frame], there))
+        return found
+
     def check(self) -> None:
         """Refuse sizes that contradict the canvas; it reads the tensors, so that on a GPU it waits for them."""
         if self.inside is None:
@@ -100,6 +125,16 @@ class Condition:
                     f"condition: {name} of item {item} has a value in cell {cell}, which `inside` says is outside the "
                     "grid; padding is 0"
                 )
+
+
+def on_device(condition: Any, device: torch.device) -> Any:
+    """Any condition where the experts are; what cannot be moved stays."""
+    if isinstance(condition, dict):
+        return {key: on_device(part, device) for key, part in condition.items()}
+    if isinstance(condition, tuple):
+        parts = [on_device(part, device) for part in condition]
+        return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
+    return condition.to(device) if isinstance(condition, Tensor | Condition) else condition
 
 
 def _expect_shape(name: str, found: Tensor, expected: tuple[int, ...]) -> None:

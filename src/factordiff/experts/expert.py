@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
@@ -35,6 +35,23 @@ class Expert(Protocol):
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities of every value at every cell."""
+        ...
+
+
+class LeftOut(NamedTuple):
+    """One demonstration of every item made a question: what an expert is told, the right answer, and who has it."""
+
+    condition: Any
+    answers: Int[Tensor, "item cell"]
+    present: Bool[Tensor, " item"]  # items with this demonstration and at least one other
+
+
+@runtime_checkable
+class Demonstrated(Protocol):
+    """A condition that shows examples can offer them as questions: then experts can be scored on them."""
+
+    def leave_one_out(self) -> Sequence[LeftOut]:
+        """Each demonstration in turn as the question, with the others as its demonstrations."""
         ...
 
 

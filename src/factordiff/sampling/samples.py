@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -80,6 +80,11 @@ class Samples:
         return cls(
             x_0, particles, log_w, log_density, passes.nominal, passes.executed, trace, padded_passes, how
         )
+
+    def after(self, passes: Int[Tensor, " item"]) -> Samples:
+        """The same, with passes that each item took before its first step."""
+        nominal, executed = self.nominal_passes + passes, self.executed_passes + passes
+        return replace(self, nominal_passes=nominal, executed_passes=executed)
 
     @property
     def executed_over_needed(self) -> float:

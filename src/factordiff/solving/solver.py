@@ -19,7 +19,8 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.answer import Alone, Answer, TaskAnswers
-from factordiff.solving.team import ExpertLike, Team, compose
+from factordiff.solving.members import ExpertLike
+from factordiff.solving.team import Team, compose
 
 MOST_DEMONSTRATIONS = 10
 DEFAULT_EXPERTS = ("trans-full", "conv-full")

@@ -12,45 +12,32 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.composition.factor_names import check_factors, partition
-from factordiff.composition.factors import Partition
+from factordiff.composition.factor_names import check_factors, factors_named
 from factordiff.composition.method import Method, spec
 from factordiff.composition.options import PARTICLES, SELECTION
+from factordiff.composition.router import Router
 from factordiff.engine.auto import AutoEngine
 from factordiff.engine.decode import decode
 from factordiff.engine.engine import Engine
-from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.condition import Condition
+from factordiff.errors import InvalidInput
+from factordiff.experts.condition import Condition, on_device
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
-from factordiff.experts.store import load_expert, read_config
-from factordiff.experts.whereabouts import find_expert
+from factordiff.fitting.data import as_data
+from factordiff.fitting.diagnosis import Diagnosis
+from factordiff.fitting.report import FitReport
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
+from factordiff.solving.fit import Progress, check_router, diagnose_team, fit_options, fit_team
+from factordiff.solving.members import ExpertLike, Member, device_named, member_of, told_apart
 from factordiff.solving.team_file import read_team, save_team
-from factordiff.training.machines import choose_device
 
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
     from factordiff.solving.answer import TaskAnswers
 
-ExpertLike = str | Path | Expert
 CPU = torch.device("cpu")
-
-
-@dataclass(frozen=True)
-class Member:
-    """An expert, what it is called and what it was trained on."""
-
-    name: str
-    expert: Expert
-    objective: str = "full"
-    folder: Path | None = None  # where it was loaded from
-
-    def __repr__(self) -> str:
-        return f"{self.name} ({self.objective})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +54,7 @@ class Team:
     reveal: str | RevealRule = "fast"
     engine: Engine | AutoEngine = field(default_factory=AutoEngine)
     device: torch.device = CPU
+    report: FitReport | None = None  # what was tried, of a team that was fitted
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,12 +84,13 @@ class Team:
         """The method for items of that many cells under that condition."""
         if isinstance(self.method, Composition):
             return _composed(self.method, len(self), self.options)
-        labels: str | Partition | None = self.options.get("factors", "pixel")
-        if isinstance(labels, str):
+        declared = spec(self.method)
+        factors: Any = self.options.get("factors", declared.factors)
+        if isinstance(factors, str):
             query = condition.query if isinstance(condition, Condition) else None
-            labels = partition(labels, cells, self.layout, query)
+            factors = factors_named(factors, cells, self.layout, query, declared.overlapping)
         objectives = [member.objective for member in self.members]
-        return spec(self.method).method(self.options, objectives, labels)
+        return declared.method(self.options, objectives, factors)
 
     def sample(
         self,
@@ -119,7 +108,7 @@ class Team:
 
         `temperature` 0 takes the likeliest values, above 0 draws them; by default as the method is usually decoded.
         """
-        x_t, condition = x_t.to(self.device), _on_device(condition, self.device)
+        x_t, condition = x_t.to(self.device), on_device(condition, self.device)
         how = self.how(x_t.shape[-1], condition)
         if temperature is not None:
             how = replace(how, temperature=temperature)
@@ -144,6 +133,33 @@ class Team:
         """Write the team as JSON; `compose(FILE)` puts it together again."""
         return save_team(self, file)
 
+    def fit(
+        self,
+        data: Any,
+        what: str = "router",
+        *,
+        folder: str | Path | None = None,
+        on_progress: Progress | None = None,
+        **options: Any,
+    ) -> Team:
+        """The team with its router or its numbers fitted on held-out data; `Team.report` says what was tried.
+
+        `data` are `FittingData`, or a tuple of right answers, condition, asked cells and layout. `what` is `router`,
+        `temperatures` (of routing), `exponents` (of the product), `weights` (of the mixture), `superdiff`, `rne` or
+        `evidence`; `options` are fields of `solving.fit.FitOptions`, such as `budget` or `kind`. With a `folder` an
+        interrupted fit goes on where it was. `on_progress(stage, done, total)` hears how far it is.
+        """
+        place = None if folder is None else Path(folder)
+        given = as_data(data).to(self.device)
+        return fit_team(self, given, what, fit_options(options), place, on_progress)
+
+    def diagnose(self, data: Any, *, seed: int = 0, on_progress: Progress | None = None) -> Diagnosis:
+        """Whether these experts need weights per cell: single numbers, confidence, evidence, a small router, bounds.
+
+        `data` as for `fit`. Teacher-forced, per hidden cell; nothing is decoded.
+        """
+        return diagnose_team(self, data, seed, on_progress)
+
     def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
         """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""
         from factordiff.solving.solver import solve_task
@@ -156,7 +172,7 @@ def compose(
     method: str | Composition = "routing",
     *,
     layout: tuple[int, int] | None = None,
-    reveal: str | RevealRule = "fast",
+    reveal: str | RevealRule | None = None,
     objectives: Sequence[str] | None = None,
     engine: Engine | AutoEngine | None = None,
     device: torch.device | str = "cpu",
@@ -168,30 +184,31 @@ def compose(
     come from a mapping, or from the folder, or are counted. `method` is a name or a composition of one's own.
     `options` are the method's (`factordiff eval --help` lists them): a number per expert in order or by name, as
     `temperatures={"trans-occ": 0.25}`; `factors` is a name (`pixel`, `row`, `column`, `block:2x2`, `component`,
-    `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule. `objectives` say
-    what experts of one's own were trained on, for methods that ask (`views`). `engine` is chosen for each request by
-    its size and the device unless one is given; it changes no result.
+    `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule; by default what
+    suits the method: `exact` for `evidence`, which learns on the way, `fast` for the others. `objectives` say what
+    experts of one's own were trained on, for methods that ask (`views`). `engine` is chosen for each request by its
+    size and the device unless one is given; it changes no result.
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
     Team(edges (full) + middle (full); routing; temperatures 1, 0.5; reveal fast)
     """
     if isinstance(experts, str | Path):
-        if (method, layout, reveal, objectives, options) != ("routing", None, "fast", None, {}):
+        if (method, layout, reveal, objectives, options) != ("routing", None, None, None, {}):
             raise InvalidInput(
                 f"experts: {str(experts)!r} names a whole team, with its method and numbers; name its experts in "
                 "a list to set others"
             )
         return compose(**read_team(experts), engine=engine, device=device)
-    device = _device(device)
+    device = device_named(device)
     named = experts.items() if isinstance(experts, Mapping) else [(None, expert) for expert in experts]
-    members = [_member(name, expert, number, device) for number, (name, expert) in enumerate(named)]
+    members = [member_of(name, expert, number, device) for number, (name, expert) in enumerate(named)]
     common_vocabulary([member.expert for member in members])
     if objectives is not None:
         if len(objectives) != len(members):
             raise InvalidInput(f"objectives: expected {len(members)}, one per expert, got {len(objectives)}")
         members = [replace(member, objective=one) for member, one in zip(members, objectives, strict=True)]
-    members = _told_apart(members)
+    members = told_apart(members)
     if len(members) == 1 and method == "routing":
         method, options = "single", {}  # one expert alone has nobody to be routed to
     given = {name: value for name, value in options.items() if value is not None}
@@ -204,8 +221,12 @@ def compose(
         raise InvalidInput(f"method: expected a name or a Composition, got {type(method).__name__}")
     if isinstance(given.get("factors"), str):
         check_factors(given["factors"])
+    if reveal is None:
+        reveal = spec(method).reveal if isinstance(method, str) else "fast"
     team = Team(tuple(members), method, given, layout, reveal, engine or AutoEngine(), device)
     reveal_rule(reveal)
+    if method == "learned":
+        check_router(team)
     if isinstance(method, str) and spec(method).objectives:
         team.how(cells=1)  # refuses experts that do not fit the method, before anything runs
     return team
@@ -230,55 +251,8 @@ def _composed(composition: Composition, experts: int, options: Mapping[str, Any]
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Router):
+        return f"{value!r}"
     if isinstance(value, tuple):
         return ", ".join(f"{number:g}" for number in value)
     return f"{value}" if isinstance(value, str | int | float) else "given"
-
-
-def _on_device(condition: Any, device: torch.device) -> Any:
-    """The condition where the experts are; what cannot be moved stays."""
-    if isinstance(condition, dict):
-        return {key: _on_device(part, device) for key, part in condition.items()}
-    if isinstance(condition, tuple):
-        parts = [_on_device(part, device) for part in condition]
-        return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
-    return condition.to(device) if isinstance(condition, Tensor | Condition) else condition
-
-
-def _device(device: torch.device | str) -> torch.device:
-    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several."""
-    kind = device.type if isinstance(device, torch.device) else device.partition(":")[0]
-    chosen = choose_device(kind)
-    try:
-        return chosen if kind == device else torch.device(device)
-    except RuntimeError:
-        raise Unavailable(f"device: expected a name such as cpu, cuda or cuda:1, got {device!r}") from None
-
-
-def _member(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> Member:
-    if isinstance(expert, str | Path):
-        found = find_expert(expert)
-        objective = str(read_config(found.folder).get("about", {}).get("objective", "full"))
-        return Member(name or found.name, load_expert(found.folder, device), objective, found.folder)
-    if not isinstance(expert, Expert):
-        raise InvalidInput(
-            f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "
-            "vocabulary, encode and log_probs"
-        )
-    if isinstance(expert, torch.nn.Module) and expert.training and not isinstance(expert, Network):
-        raise InvalidInput(
-            f"experts: number {number + 1}, a {type(expert).__name__}, is in training mode, where dropout and the like "
-            "draw numbers of their own; call .eval() on it first"
-        )
-    return Member(name or f"expert {number + 1}", expert)
-
-
-def _told_apart(members: list[Member]) -> list[Member]:
-    """Folders of one name get a number."""
-    names = [member.name for member in members]
-    return [
-        replace(member, name=f"{member.name} ({names[:place].count(member.name) + 1})")
-        if names.count(member.name) > 1
-        else member
-        for place, member in enumerate(members)
-    ]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factordiff.composition.router import Router
 from factordiff.errors import CheckpointError, InvalidInput, Unavailable
 from factordiff.experts.store import weight_hash, write_whole
 from factordiff.experts.whereabouts import SHIPPED, find_expert
@@ -52,19 +53,34 @@ def save_team(team: Team, file: str | Path) -> Path:
         shipped = member.folder.parent == SHIPPED
         where = member.folder.name if shipped else str(member.folder.resolve())
         experts.append({"name": member.name, "expert": where, "weights": weight_hash(member.folder)})
-    for name, value in team.options.items():
-        if not isinstance(value, str | int | float | tuple):
+    options = dict(team.options)
+    if options.get("router") is not None:
+        options["router"] = _named_router(options["router"], Path(file))
+    for name, value in options.items():
+        if name != "router" and not isinstance(value, str | int | float | tuple):
             raise InvalidInput(f"{name}: it was given as a tensor, and a file can only name factors")
     content = {
         "version": VERSION,
         "experts": experts,
         "method": team.method,
-        "options": team.options,
+        "options": options,
         "reveal": team.reveal if isinstance(team.reveal, str) else rule_name(team.reveal),
         "layout": team.layout,
     }
     write_whole(Path(file), (json.dumps(content, indent=2) + "\n").encode())
     return Path(file)
+
+
+def _named_router(router: Router | str, file: Path) -> dict[str, str]:
+    """A router by its folder, as seen from the team's file where it lies beside or below it, and its hash."""
+    folder = router.folder if isinstance(router, Router) else Path(router)
+    if folder is None:
+        raise InvalidInput(
+            "team: its router is only in memory; write it with `save_router(router, FOLDER)`, compose with that"
+        )
+    folder, here = folder.resolve(), file.parent.resolve()
+    place = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return {"folder": str(place), "weights": weight_hash(folder)}
 
 
 def read_team(file: str | Path) -> dict[str, Any]:
@@ -78,6 +94,9 @@ def read_team(file: str | Path) -> dict[str, Any]:
         wanted = {one["name"]: one.get("weights") for one in content["experts"]}
         method, options, reveal = content["method"], dict(content["options"]), content["reveal"]
         layout = None if content["layout"] is None else tuple(content["layout"])
+        if "router" in options:
+            router, fitted = path.parent / options["router"]["folder"], options["router"]["weights"]
+            options["router"] = str(router)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,4 +107,8 @@ def read_team(file: str | Path) -> dict[str, Any]:
                 f"{path}: {name} has other weights now than when the team was saved; its numbers were set for those. "
                 "Put the weights back, or compose and fit the team again"
             )
+    if "router" in options and weight_hash(router) != fitted:
+        raise CheckpointError(
+            f"{path}: the router in {router} is another now than when the team was saved; fit the team again"
+        )
     return {"experts": experts, "method": method, "reveal": reveal, "layout": layout, **options}

@@ -17,7 +17,7 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.web.limits import API_VERSION, Limits
 
 RULES = ("fast", "exact", "confidence", "ancestral", "margin", "entropy", "product", "frechet")
-FACTORS = r"pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)"
+FACTORS = r"pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)|near:([1-9]|10)"
 COUNTS = ("particles", "runs")
 LARGEST_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 
@@ -92,7 +92,7 @@ def read_request(content: Mapping[str, Any], known: Collection[str], limits: Lim
         experts=experts,
         method=method,
         temperatures=_temperatures(content.get("temperatures"), experts),
-        factors=_factors(content.get("factors", "pixel")),
+        factors=_factors(content.get("factors", spec(method).factors)),
         reveal=_reveal(content.get("reveal", {}), limits),
         particles=_whole("particles", content.get("particles", usual), 1, limits.particles),
         softness=_number("softness", content.get("softness", 0.1), 0.001, 1_000.0),

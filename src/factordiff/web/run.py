@@ -21,8 +21,9 @@ from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.sampler import Samples
+from factordiff.solving.members import Member
 from factordiff.solving.solver import condition_of, starting_canvas
-from factordiff.solving.team import Member, Team
+from factordiff.solving.team import Team
 from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
 from factordiff.web.request import Reveal, SolveRequest

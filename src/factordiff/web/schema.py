@@ -63,7 +63,7 @@ def request_schema(limits: Limits) -> Schema:
             "factors": {
                 "type": "string",
                 "pattern": f"^({FACTORS})$",
-                "default": "pixel",
+                "description": "pixel by default, near:2 for evidence, which alone takes near",
             },
             "reveal": {
                 "type": "object",

@@ -1,0 +1,82 @@
+"""`factordiff fit`: a router or a method's numbers, fitted on validation queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factordiff.cli.app import app
+
+
+@app.command("fit")
+def fit_command(
+    experts: Annotated[str, typer.Argument(help="Names or folders of experts, joined by commas.")],
+    method: Annotated[
+        str,
+        typer.Option(
+            help="learned (a router), or the method whose numbers are fitted: routing, product, mixture, superdiff, "
+            "rne, evidence."
+        ),
+    ] = "learned",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the result. By default runs/fit-EXPERTS-METHOD.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A safetensors file with `answers` (item, cell) in place of ARC's validation queries."
+        ),
+    ] = None,
+    layout: Annotated[str, typer.Option(help="With --data: height x width of the cells, as 10x10.")] = "",
+    items: Annotated[
+        int, typer.Option(help="Queries that are fitted on, of 30 instances of each task.")
+    ] = 720,
+    held: Annotated[int, typer.Option(help="Queries that choose, of the 10 others.")] = 240,
+    rounds: Annotated[int, typer.Option(help="Repeat them with other demonstrations.")] = 1,
+    budget: Annotated[
+        int, typer.Option(help="Settings tried on the held-out queries; the same for all.")
+    ] = 8,
+    kind: Annotated[str, typer.Option(help="Of a router: shared (small) or neighbourhood.")] = "shared",
+    head: Annotated[str, typer.Option(help="Of a router: mixture, product, or both are tried.")] = "both",
+    bias: Annotated[bool, typer.Option("--bias", help="A number per expert in the router.")] = False,
+    complement: Annotated[
+        bool, typer.Option("--complement", help="Logits of the router's own: no composition alone.")
+    ] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="The router sees how well experts predicted what is visible.")
+    ] = False,
+    steps: Annotated[int, typer.Option(help="Steps of a router's fit.")] = 600,
+    measure: Annotated[bool, typer.Option(help="Answer the held-out queries with the chosen router.")] = True,
+    reveal: Annotated[str, typer.Option(help="Reveal rule of the answers; by default what suits.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Fit what a method leaves open, and say what was tried. The experts stay as they are.
+
+    Example: factordiff fit trans-color,trans-occ --items 24 --held 12 --steps 60 --out runs/router
+
+    Stop it anywhere and call it again: it goes on. The folder then holds team.json, which `factordiff solve --team`
+    takes, report.json and, of a router, its config, weights and card.
+    """
+    from factordiff.cli.fitting import FitRequest, fit
+
+    names = [name.strip() for name in experts.split(",") if name.strip()]
+    label = "+".join(Path(name).name for name in names)
+    folder = out or Path("runs") / f"fit-{label}-{method}"
+    options = {
+        "budget": budget,
+        "seed": seed,
+        "kind": kind,
+        "bias": bias,
+        "complement": complement,
+        "evidence": evidence,
+        "steps": steps,
+        "measure": measure,
+    }
+    request = FitRequest(
+        names, method, folder, data, layout, items, held, rounds, head, reveal, device, options
+    )
+    fit(request, Console())

@@ -1,0 +1,232 @@
+"""What `factordiff fit` and `factordiff diagnose` do once their arguments are read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from factordiff.arc.dataset import Dataset
+from factordiff.composition.router import Router
+from factordiff.composition.router_store import save_router
+from factordiff.errors import InvalidInput
+from factordiff.evaluation.diagnosis_chart import picture as drawn
+from factordiff.evaluation.places import check_file, check_folder
+from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.whereabouts import CONFIG
+from factordiff.fitting.data import FittingData
+from factordiff.fitting.data_file import read_data
+from factordiff.fitting.diagnosis import Diagnosis
+from factordiff.fitting.report import FitReport, Trial
+from factordiff.fitting.search import fittable
+from factordiff.sampling.rules import reveal_rule
+from factordiff.solving.fit import Progress as Tell
+from factordiff.solving.fit import chosen_heads
+from factordiff.solving.team import Team, compose
+from factordiff.solving.validation_data import validation_data
+from factordiff.training.machines import choose_device
+
+WORKPLACE, TEAM, REPORT = "fitting", "team.json", "report.json"
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """The arguments of `fit`."""
+
+    experts: list[str]
+    method: str
+    out: Path
+    data: Path | None
+    layout: str
+    items: int
+    held: int
+    rounds: int
+    head: str
+    reveal: str
+    device: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class DiagnoseRequest:
+    """The arguments of `diagnose`."""
+
+    experts: list[str]
+    data: Path | None
+    layout: str
+    items: int
+    picture: Path | None
+    out: Path | None
+    seed: int
+    device: str
+
+
+def fit(request: FitRequest, console: Console) -> None:
+    """Fit, write the folder, and print what was tried."""
+    what = fittable(request.method).what
+    check_folder("out", request.out)
+    for name in (TEAM, CONFIG):
+        if (request.out / name).exists():
+            raise InvalidInput(f"out: {request.out} already holds a {name}; choose another folder")
+    device = choose_device(request.device)
+    team = compose(request.experts, device=device)
+    if request.reveal:
+        team = replace(team, reveal=reveal_rule(request.reveal))
+    data = _data(request.data, request.layout) or validation_data(
+        Dataset.load(device), request.items, request.held, request.rounds
+    )
+    options = {**request.options, "heads": chosen_heads(request.head)}
+    place = request.out / WORKPLACE
+    with _progress(console) as tell:
+        fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
+    assert fitted.report is not None
+    fitted = _written(fitted, request.out)
+    show_report(console, fitted.report, request.out)
+    for file in sorted(place.glob("*"), reverse=True):
+        file.unlink()
+    place.rmdir()
+
+
+def _written(team: Team, folder: Path) -> Team:
+    """Write router, team and report; the team that lies there."""
+    router = team.options.get("router")
+    if isinstance(router, Router):
+        team = replace(team, options={**team.options, "router": save_router(router, folder)})
+    assert team.report is not None
+    write_whole(folder / REPORT, (json.dumps(team.report.spelled(), indent=2) + "\n").encode())
+    team.save(folder / TEAM)
+    return team
+
+
+def show_report(console: Console, report: FitReport, folder: Path) -> None:
+    """Print every trial, the chosen one marked."""
+    table = Table(title=f"{report.method}: {report.what}, {report.held} held-out items", title_justify="left")
+    for heading in ("", "setting"):
+        table.add_column(heading)
+    for heading in ("exact", "cells", "held-out loss"):
+        table.add_column(heading, justify="right")
+    for number, trial in enumerate(report.trials):
+        table.add_row("*" if number == report.chosen else "", *_cells(trial))
+    console.print(table)
+    for name, value in report.notes.items():
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:.5f}"
+        console.print(f"{name}: {shown}", highlight=False)
+    router = f", router in {folder}" if (folder / MODEL).exists() else ""
+    console.print(
+        f"{report.seconds:.0f} s; team in {folder / TEAM}{router} (factordiff solve TASK --team {folder / TEAM})",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _cells(trial: Trial) -> tuple[str, str, str, str]:
+    setting = ", ".join(
+        f"{name} {'/'.join(f'{n:g}' for n in value) if isinstance(value, tuple) else value}"
+        for name, value in trial.setting.items()
+    )
+    score, loss = trial.score, trial.loss
+    return (
+        setting or "as it is",
+        "" if score is None else f"{100 * score.exact:.1f} %",
+        "" if score is None else f"{100 * score.cells:.2f} %",
+        "" if loss is None else f"{loss:.5f}",
+    )
+
+
+def diagnose(request: DiagnoseRequest, console: Console) -> None:
+    """Diagnose, print the table and the advice, and draw."""
+    for option, file in (("picture", request.picture), ("out", request.out)):
+        if file is not None:
+            check_file(option, file)
+    device = choose_device(request.device)
+    team = compose(request.experts, device=device)
+    data = _data(request.data, request.layout)
+    if data is None:
+        if request.items < 2:
+            raise InvalidInput(f"items: expected at least 2, got {request.items}")
+        data = validation_data(Dataset.load(device), request.items, 0)
+    with _progress(console) as tell:
+        found = team.diagnose(data, seed=request.seed, on_progress=tell)
+    show_diagnosis(console, found)
+    if request.out is not None:
+        write_whole(request.out, (json.dumps(spelled(found), indent=2) + "\n").encode())
+    if request.picture is not None:
+        request.picture.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(request.picture, drawn(found))
+
+
+def show_diagnosis(console: Console, found: Diagnosis) -> None:
+    """Print what each way gets right, where experts are wrongly sure, and the advice."""
+    title = f"{' + '.join(found.names)}: hidden cells right, {found.items} items"
+    table = Table(title=title, title_justify="left")
+    table.add_column("way")
+    for heading in ("all", "whole rows", *(f"{100 * rate:.0f} % hidden" for rate in found.rates)):
+        table.add_column(heading, justify="right")
+    table.add_column("at")
+    for one in found.findings:
+        shares = (one.cells, one.rows, *one.by_rate)
+        table.add_row(one.name, *(f"{100 * share:.2f}" for share in shares), one.setting)
+    console.print(table)
+    for name, cells in zip(found.names, found.wrongly_sure, strict=True):
+        worst = int(cells.argmax())
+        where = f"cell {worst}"
+        if found.layout is not None:
+            where = f"row {worst // found.layout[1]}, column {worst % found.layout[1]}"
+        console.print(
+            f"{name} is wrong and sure (margin above 0.9) at {100 * float(cells.mean()):.2f} % of hidden cells, most "
+            f"at {where} ({100 * float(cells.max()):.1f} %)",
+            highlight=False,
+            soft_wrap=True,
+        )
+    gain, error = 100 * found.gain, 100 * found.error
+    console.print(
+        f"learned less the best without a router: {gain:+.2f} points (standard error {error:.2f})",
+        highlight=False,
+    )
+    console.print(found.advice, highlight=False, soft_wrap=True)
+
+
+def spelled(found: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as JSON takes it."""
+    return {
+        "experts": list(found.names),
+        "items": found.items,
+        "rates": list(found.rates),
+        "findings": [asdict(one) for one in found.findings],
+        "wrongly_sure": found.wrongly_sure.tolist(),
+        "gain": found.gain,
+        "error": found.error,
+        "advice": found.advice,
+    }
+
+
+def _data(file: Path | None, layout: str) -> FittingData | None:
+    if file is None:
+        return None
+    shape = re.fullmatch(r"([1-9][0-9]*)x([1-9][0-9]*)", layout) if layout else None
+    if layout and shape is None:
+        raise InvalidInput(f"layout: expected height x width, as 10x10, got {layout!r}")
+    return read_data(file, None if shape is None else (int(shape[1]), int(shape[2])))
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Tell]:
+    """A bar with the time left for each stage."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bars: dict[str, Any] = {}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                bars[stage] = progress.add_task(stage, total=total)
+            progress.update(bars[stage], completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,112 @@
+"""Routers as folders: config.json, model.safetensors, and a card that says for which experts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+
+from factordiff.composition.router import Router, RouterConfig
+from factordiff.errors import CheckpointError, InvalidInput
+from factordiff.experts.parameters import Layout
+from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.whereabouts import CONFIG
+
+TYPE = "factordiff-router"
+CARD = "README.md"
+
+
+def save_router(router: Router, folder: str | Path) -> Router:
+    """Write a router's folder, each file whole or not at all, the configuration last; the router that lies there."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: cannot be created ({error.strerror}); choose another folder"
+        ) from error
+    layout = Layout(router.config.slots())
+    weights = {
+        name: weight.contiguous().clone() for name, weight in layout.unpack(router.vector.cpu()).items()
+    }
+    config = {
+        "model_type": TYPE,
+        "router": router.as_json(),
+        "parameters": router.parameters,
+        "experts": [{"name": name, "weights": weights_} for name, weights_ in router.fitted_to],
+        "about": router.about,
+    }
+    write_whole(folder / MODEL, safetensors.torch.save(weights, {"format": "pt"}))
+    write_whole(folder / CARD, card(router).encode())
+    write_whole(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+    return dataclasses.replace(router, folder=folder, _moved={})
+
+
+def load_router(folder: str | Path) -> Router:
+    """The router of a folder."""
+    folder = Path(folder)
+    path = folder / CONFIG
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        if content.get("model_type") != TYPE:
+            raise ValueError("it is of something else")
+        given = dict(content["router"])
+        given["layout"] = None if given["layout"] is None else tuple(given["layout"])
+        config = RouterConfig(**given)
+        fitted = tuple((one["name"], one["weights"]) for one in content["experts"])
+        weights = safetensors.torch.load((folder / MODEL).read_bytes())
+        vector = Layout(config.slots()).pack(weights)
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: not a router's folder ({error.strerror}: {Path(error.filename or path).name}); expected "
+            f"{CONFIG} and {MODEL}, as `factordiff fit` writes them"
+        ) from error
+    except SafetensorError as error:
+        raise CheckpointError(f"{folder / MODEL}: damaged or not a safetensors file ({error})") from error
+    except InvalidInput as error:
+        raise CheckpointError(f"{path}: not a router's configuration ({error})") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path}: not a router's configuration ({error})") from error
+    return Router(config, vector, fitted, content.get("about", {}), folder)
+
+
+def check_experts(router: Router, experts: Sequence[tuple[str, str | None]], allow: bool = False) -> None:
+    """Refuse experts that a router was not fitted to; `experts` are names and hashes, None where nobody knows one.
+
+    A router that was fitted to objects has no hashes to compare.
+    """
+    wanted = [hash_ for _, hash_ in router.fitted_to]
+    if allow or not wanted:
+        return
+    if len(wanted) != len(experts):
+        raise InvalidInput(
+            f"router: it was fitted to {len(wanted)} experts, got {len(experts)}; fit another, or say "
+            "other_experts='allow'"
+        )
+    for (name, weights), (fitted, known) in zip(experts, router.fitted_to, strict=True):
+        if known is not None and weights != known:
+            raise InvalidInput(
+                f"router: it was fitted to {fitted} with other weights than those of {name}; fit it again, or say "
+                "other_experts='allow'"
+            )
+
+
+def card(router: Router) -> str:
+    """What the folder says to people."""
+    config = router.config
+    lines = [
+        f"# A router for {' + '.join(name for name, _ in router.fitted_to) or 'any experts'}",
+        "",
+        f"Kind: {config.kind}, {config.head} head, {router.parameters:,} parameters.",
+        "",
+        *(f"- {key}: {value}" for key, value in router.about.items()),
+        *(f"- fitted to {name}: {hash_ or 'an object, not a folder'}" for name, hash_ in router.fitted_to),
+        "",
+        "Use: `compose(experts, 'learned', router=FOLDER)`. Other experts are refused unless told.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,115 @@
+"""What a fit learns from: right answers, what the experts are told about each, and which are kept for choosing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from factordiff.engine.expert_batch import part_of
+from factordiff.errors import InvalidInput
+from factordiff.experts.condition import on_device
+from factordiff.sampling.request import check_condition
+
+
+@dataclass(frozen=True, eq=False)
+class FittingData:
+    """Items with their right answers. Nothing an expert was trained on: there it is surer than elsewhere.
+
+    `asked` are the cells that are to be filled (None: all; the others are given). `layout` is the height and width in
+    which cells have neighbours. `held` items choose between what was fitted on the others (None: the last quarter);
+    keep what belongs together on one side. `owner` is the expert that knows each cell, where that is known.
+    """
+
+    answers: Int[Tensor, "item cell"]
+    condition: Any = None
+    asked: Bool[Tensor, "item cell"] | None = None
+    layout: tuple[int, int] | None = None
+    held: Bool[Tensor, " item"] | None = None
+    owner: Int[Tensor, "item cell"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.answers.dim() != 2 or self.answers.dtype != torch.int64:
+            raise InvalidInput(
+                f"data: expected int64 answers of shape (item, cell), got {self.answers.dtype} of shape "
+                f"{tuple(self.answers.shape)}"
+            )
+        if len(self.answers) == 0:
+            raise InvalidInput("data: expected some items to fit on, got none")
+        items, cells = self.answers.shape
+        for name, shape in (("asked", (items, cells)), ("owner", (items, cells)), ("held", (items,))):
+            given = getattr(self, name)
+            if given is not None and tuple(given.shape) != shape:
+                raise InvalidInput(f"data: expected {name} of shape {shape}, got {tuple(given.shape)}")
+        if self.layout is not None and self.layout[0] * self.layout[1] != cells:
+            raise InvalidInput(f"data: expected a layout of {cells} cells, got {self.layout}")
+        check_condition(self.condition, items)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        items, cells = self.answers.shape
+        return (
+            f"FittingData({items} items of {cells} cells, {int(self.kept.sum())} of them kept for choosing)"
+        )
+
+    @property
+    def kept(self) -> Bool[Tensor, " item"]:
+        """The items that choose."""
+        if self.held is not None:
+            return self.held
+        return torch.arange(len(self), device=self.answers.device) >= len(self) - max(1, len(self) // 4)
+
+    @property
+    def open_cells(self) -> Bool[Tensor, "item cell"]:
+        """The cells that are to be filled."""
+        return torch.ones_like(self.answers, dtype=torch.bool) if self.asked is None else self.asked
+
+    def part(self, items: Int[Tensor, " some"]) -> FittingData:
+        """Some of the items."""
+        return replace(
+            self,
+            answers=self.answers[items],
+            condition=part_of(self.condition, items),
+            asked=None if self.asked is None else self.asked[items],
+            held=self.kept[items],
+            owner=None if self.owner is None else self.owner[items],
+        )
+
+    def to(self, device: torch.device) -> FittingData:
+        """The same on another device."""
+        moved = {name: getattr(self, name) for name in ("answers", "asked", "held", "owner")}
+        there: dict[str, Any] = {k: None if one is None else one.to(device) for k, one in moved.items()}
+        return replace(self, condition=on_device(self.condition, device), **there)
+
+    def sides(self) -> tuple[FittingData, FittingData]:
+        """The items that are fitted on, and those that choose."""
+        fitted, kept = ((~self.kept).nonzero().squeeze(-1), self.kept.nonzero().squeeze(-1))
+        if not len(fitted) or not len(kept):
+            raise InvalidInput(
+                f"data: expected items to fit on and others to choose by, got {len(fitted)} and {len(kept)}"
+            )
+        return self.part(fitted), self.part(kept)
+
+    def sha256(self) -> str:
+        """Which answers these are, and which of them choose."""
+        parts = (self.answers, self.open_cells, self.kept)
+        return hashlib.sha256(b"".join(part.cpu().numpy().tobytes() for part in parts)).hexdigest()
+
+
+def as_data(given: Any) -> FittingData:
+    """The data as people give them: `FittingData`, or a tuple of its first fields, such as (answers, condition)."""
+    if isinstance(given, FittingData):
+        return given
+    if isinstance(given, Tensor):
+        return FittingData(given)
+    if isinstance(given, tuple) and given and isinstance(given[0], Tensor):
+        return FittingData(*given)
+    raise InvalidInput(
+        f"data: expected FittingData or (answers, condition, asked, layout), got {type(given).__name__}"
+    )

@@ -1,0 +1,253 @@
+"""Do these experts need weights per cell? Right values at hidden cells of half-shown right answers, method by method.
+
+Everything is teacher-forced and per cell: nobody decodes. The scalars are the best there are on these very cells, which
+flatters them; the router is fitted on other items than those it is measured on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from factordiff.composition.composition import Composition
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.evidence import DEFAULT_FACTORS, Evidence
+from factordiff.composition.factor_names import window
+from factordiff.composition.learned import Learned
+from factordiff.composition.router import RouterConfig
+from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, leads
+from factordiff.fitting.heard import Heard
+from factordiff.fitting.router_fit import FitSettings, fit_router
+
+SURE = 0.9  # a margin above it is sure
+FINEST = -50.0  # logarithms of probabilities below e^-50 are all the same
+EVIDENCE_TEMPERATURES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0, 1000.0, 1e6)  # the last: the mixture
+QUICK = FitSettings(steps=240, batch=64, check_every=40, rate=1e-2)
+NEEDED = 0.1  # of the errors that the best number leaves, a router must take away so many to be advised
+BOUNDS = ("told", "oracle")
+
+Right = Bool[Tensor, "row cell"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one way of combining does: the share of hidden cells right, in all, by mask rate; whole rows right."""
+
+    name: str
+    cells: float
+    rows: float
+    by_rate: tuple[float, ...]
+    setting: str = ""
+
+    def __repr__(self) -> str:
+        return f"Finding({self.name}: {100 * self.cells:.2f} % of cells, {100 * self.rows:.1f} % of rows)"
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What single numbers, confidence, evidence and a small router do, and how much a choice per cell could."""
+
+    names: tuple[str, ...]
+    rates: tuple[float, ...]
+    findings: tuple[Finding, ...]
+    wrongly_sure: Float[Tensor, "expert cell"]  # the share of a cell's hidden occasions
+    gain: float  # learned less the best without a router, per hidden cell
+    error: float  # its standard error over items
+    items: int
+    layout: tuple[int, int] | None
+
+    def __getitem__(self, name: str) -> Finding:
+        return next(one for one in self.findings if one.name == name)
+
+    def __repr__(self) -> str:
+        return f"Diagnosis({' + '.join(self.names)}, {self.items} items: {self.advice})"
+
+    @property
+    def best_without(self) -> Finding:
+        """The best way that needs no router."""
+        left_out = ("learned", "evidence", *BOUNDS)
+        return max((one for one in self.findings if one.name not in left_out), key=lambda one: one.cells)
+
+    @property
+    def needs_router(self) -> bool:
+        """Whether a router takes away enough of the errors, by more than chance."""
+        return self.gain > max(2 * self.error, NEEDED * (1 - self.best_without.cells))
+
+    @property
+    def advice(self) -> str:
+        """One sentence."""
+        best, learned, oracle = self.best_without, self["learned"], self["oracle"]
+        said = (
+            f"The best without a router ({best.name}) gets {100 * best.cells:.1f} % of hidden cells right, "
+            f"a small router {100 * learned.cells:.1f} %, a perfect choice per cell {100 * oracle.cells:.1f} %"
+        )
+        if self.needs_router:
+            return f"{said}: you need a router (factordiff fit --method learned)."
+        if oracle.cells - best.cells < 0.005:
+            return f"{said}: there is nothing to choose; use {best.name}."
+        return f"{said}: you do not need a router; use {best.name}."
+
+
+def diagnose(
+    heard: Heard,
+    names: Sequence[str],
+    *,
+    layout: tuple[int, int] | None = None,
+    owner: Tensor | None = None,
+    seed: int = 0,
+    on_part: Callable[[int, int], None] | None = None,
+) -> Diagnosis:
+    """The diagnosis of what the experts said; `owner` is the expert that knows each cell of each item, if known."""
+    experts, asked, x_0 = len(heard.log_probs), heard.asked, heard.x_0
+    said, truth = heard.log_probs[:, asked].double(), x_0[asked]
+    first = said.argmax(-1)
+    right = first == truth
+    found: dict[str, tuple[Tensor, str]] = {}
+    parts = 6
+
+    def done(part: int) -> None:
+        if on_part is not None:
+            on_part(part, parts)
+
+    for number, name in enumerate(names):
+        found[name] = (right[number], "")
+    log_lead = leads(said.clamp(min=FINEST), truth)
+    lead = leads(said.exp(), truth)
+    even = torch.ones(experts, dtype=lead.dtype, device=lead.device)
+    found["product"] = (_leading(log_lead, even), "")
+    found["best product"] = _at_best(log_lead, best_numbers(log_lead))
+    done(1)
+    found["mixture"] = (_leading(lead, even), "")
+    found["best mixture"] = _at_best(lead, best_numbers(lead))
+    done(2)
+    doubts = log_doubt(said)
+    found["confidence"] = (_chosen(right, doubts.argmin(0)), "T 1")
+    tempered = best_temperatures(said, right)
+    found["best confidence"] = (_by_temperatures(said, right, tempered), f"T {_spelled(tempered.numbers)}")
+    done(3)
+    found["evidence"] = _evidence(heard, layout)
+    done(4)
+    learned = _cross_fitted(heard, layout, seed)
+    found["learned"] = (learned, "")
+    done(5)
+    if owner is not None:
+        told = owner[heard.item][asked]
+        found["told"] = (_chosen(right, told), "")
+    found["oracle"] = (right.any(0), "")
+    rates = tuple(sorted(set(heard.rate.tolist()), reverse=True))
+    findings = tuple(_finding(name, cells, heard, rates, how) for name, (cells, how) in found.items())
+    best = max(
+        (name for name in found if name not in ("learned", "evidence", *BOUNDS)),
+        key=lambda n: float(found[n][0].double().mean()),
+    )
+    gain, error = _paired(learned, found[best][0], heard)
+    done(6)
+    return Diagnosis(
+        tuple(names), rates, findings, _wrongly_sure(heard, first, doubts), gain, error,
+        len(heard.item.unique()), layout,
+    )  # fmt: skip
+
+
+def _leading(lead: Tensor, numbers: Tensor) -> Tensor:
+    return ((numbers[:, None, None] * lead).sum(0) > 0).all(-1)
+
+
+def _at_best(lead: Tensor, best: Best) -> tuple[Tensor, str]:
+    numbers = torch.tensor(best.numbers, dtype=lead.dtype, device=lead.device)
+    shown = [number / max(best.numbers) for number in best.numbers]
+    return _leading(lead, numbers), _spelled(shown)
+
+
+def _chosen(right: Tensor, z: Tensor) -> Tensor:
+    return right.gather(0, z[None])[0]
+
+
+def _by_temperatures(said: Tensor, right: Tensor, best: Best) -> Tensor:
+    temperatures = torch.tensor(best.numbers, dtype=said.dtype, device=said.device)
+    doubts = log_doubt(torch.log_softmax(said / temperatures[:, None, None], -1))
+    return _chosen(right, doubts.argmin(0))
+
+
+def _evidence(heard: Heard, layout: tuple[int, int] | None) -> tuple[Tensor, str]:
+    """Evidence routing with its default factors at the best of a few temperatures."""
+    kernel = window(DEFAULT_FACTORS, heard.x_t.shape[1], layout)
+    tried = {
+        temperature: _right(heard, Evidence(kernel=kernel, temperature=temperature))
+        for temperature in EVIDENCE_TEMPERATURES
+    }
+    best = max(tried, key=lambda temperature: float(tried[temperature].double().mean()))
+    return tried[best], f"{DEFAULT_FACTORS}, T {best:g}"
+
+
+def _cross_fitted(heard: Heard, layout: tuple[int, int] | None, seed: int) -> Tensor:
+    """A small scorer fitted on every other item, and measured on the rest; then the other way round."""
+    config = RouterConfig(len(heard.log_probs), heard.mask, layout=layout)
+    order = heard.item.unique()
+    side = (torch.searchsorted(order, heard.item) % 2).bool()
+    right = torch.zeros_like(heard.asked)
+    settings = FitSettings(**{**vars(QUICK), "seed": seed})
+    for fitted, measured in ((side, ~side), (~side, side)):
+        rows, others = fitted.nonzero().squeeze(-1), measured.nonzero().squeeze(-1)
+        if not len(rows) or not len(others):
+            continue
+        here = heard.rows(rows)
+        router = fit_router(here, here, config, settings).router  # the other side chooses nothing
+        right[others] = _grid_of_right(heard.rows(others), Learned(router))
+    return right[heard.asked]
+
+
+def _grid_of_right(heard: Heard, composition: Composition) -> Right:
+    pieces = []
+    for rows in torch.arange(len(heard), device=heard.x_t.device).split(256):
+        composed = composition(heard.log_probs[:, rows], heard.state(rows))
+        pieces.append(composed.log_probs.argmax(-1) == heard.x_0[rows])
+    return torch.cat(pieces)
+
+
+def _right(heard: Heard, composition: Composition) -> Tensor:
+    return _grid_of_right(heard, composition)[heard.asked]
+
+
+def _finding(name: str, right: Tensor, heard: Heard, rates: Sequence[float], how: str) -> Finding:
+    grid = torch.ones_like(heard.asked)
+    grid[heard.asked] = right
+    of_rate = heard.rate[:, None].expand_as(heard.asked)[heard.asked]
+    some = heard.asked.any(-1)
+    by_rate = tuple(float(right[of_rate == rate].double().mean()) for rate in rates)
+    return Finding(
+        name, float(right.double().mean()), float(grid.all(-1)[some].double().mean()), by_rate, how
+    )
+
+
+def _paired(one: Tensor, other: Tensor, heard: Heard) -> tuple[float, float]:
+    """The difference of two shares of cells, and its standard error over items."""
+    owner = heard.item[:, None].expand_as(heard.asked)[heard.asked]
+    _, place = owner.unique(return_inverse=True)
+    items = int(place.max()) + 1
+    gained = torch.zeros(items, dtype=torch.float64, device=one.device)
+    gained.index_add_(0, place, one.double() - other.double())
+    cells = torch.bincount(place, minlength=items).double()
+    mean = gained.sum() / cells.sum()
+    residual = gained - mean * cells
+    return float(mean), float(math.sqrt(items / max(items - 1, 1)) * residual.norm() / cells.sum())
+
+
+def _wrongly_sure(heard: Heard, first: Tensor, doubts: Tensor) -> Float[Tensor, "expert cell"]:
+    """How often each expert is wrong with a margin above SURE, of all times that a cell was hidden."""
+    wrong = (first != heard.x_0[heard.asked]) & (doubts < math.log(1 - SURE))
+    times = heard.asked.double().sum(0).clamp(min=1.0)
+    each = []
+    for one in wrong:
+        grid = torch.zeros_like(heard.asked, dtype=torch.float64)
+        grid[heard.asked] = one.double()
+        each.append(grid.sum(0) / times)
+    return torch.stack(each)
+
+
+def _spelled(numbers: Sequence[float]) -> str:
+    return "/".join(f"{number:.3g}" for number in numbers)

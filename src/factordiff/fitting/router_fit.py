@@ -1,0 +1,197 @@
+r"""A router fitted by the likelihood of what is composed; the experts stay frozen, nobody says who owns a cell.
+
+$\mathcal{L} = -E_{t, x_t} \frac{1}{t} \sum_{v\ \mathrm{masked}} \log r_\theta(x_{0,v} \mid x_t)$, per cell, with
+$r_\theta$ the mixture or the product that the router weights. Deterministic by its seed, on one kind of machine.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from factordiff.composition.learned import exponents
+from factordiff.composition.router import Head, Routed, Router, RouterConfig, route_by
+from factordiff.composition.router_features import LEAST_LOG, features
+from factordiff.experts.parameters import Layout
+from factordiff.experts.store import write_whole
+from factordiff.fitting.heard import Heard
+from factordiff.streams import Purpose, integers
+from factordiff.types import ExpertLogProbs, Tokens
+
+BETAS, EPSILON, WEIGHT_DECAY = (0.9, 0.99), 1e-8, 1e-2
+FORM = "1"  # of a checkpoint
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How long and how fast."""
+
+    steps: int = 600
+    batch: int = 64  # rows of a step
+    rate: float = 5e-3  # the learning rate, which falls to 0 along a cosine
+    check_every: int = 50
+    save_every: int = 100
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A router as it was best on the held-out rows, and how that went."""
+
+    router: Router
+    loss: float  # per asked cell's weight, held out
+    curve: tuple[tuple[int, float], ...]  # step and held-out loss
+
+
+def fit_router(
+    fitted: Heard,
+    held: Heard,
+    config: RouterConfig,
+    settings: FitSettings | None = None,
+    *,
+    checkpoint: Path | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+) -> Fitted:
+    """Fit on some rows, keep what is best on others; with a `checkpoint` it goes on where it was interrupted."""
+    how = settings or FitSettings()
+    here, there = _Ready(fitted, config), _Ready(held, config)
+    layout, device = Layout(config.slots()), fitted.x_t.device
+    at = _begin(layout, how.seed, device) if checkpoint is None else _resumed(checkpoint, layout, how, device)
+    if at.step == 0:
+        at = replace(at, loss=float(there.loss(layout, at.vector)), curve=())
+        at = replace(at, curve=((0, at.loss),))
+    while at.step < how.steps:
+        draws = torch.arange(how.batch, device=device)
+        rows = integers(len(fitted), how.seed, Purpose.FIT, at.step, draws)
+        vector = at.vector.clone().requires_grad_(True)
+        loss = here.loss(layout, vector, rows)
+        (slope,) = torch.autograd.grad(loss, vector)
+        rate = how.rate * 0.5 * (1 + math.cos(math.pi * at.step / how.steps))
+        at = _adam(at, slope, rate)
+        if at.step % how.check_every == 0 or at.step == how.steps:
+            found = float(there.loss(layout, at.vector))
+            at = replace(at, curve=(*at.curve, (at.step, found)))
+            if found < at.loss:
+                at = replace(at, loss=found, best=at.vector.clone())
+        if checkpoint is not None and (at.step % how.save_every == 0 or at.step == how.steps):
+            _save(checkpoint, at)
+        if on_step is not None:
+            on_step(at.step, how.steps)
+    return Fitted(Router(config, at.best.detach()), at.loss, at.curve)
+
+
+@torch.no_grad()
+def held_out_loss(heard: Heard, router: Router) -> float:
+    """The loss of a router on rows."""
+    ready = _Ready(heard, router.config)
+    return float(ready.loss(Layout(router.config.slots()), router.vector.to(heard.x_t.device)))
+
+
+class _Ready:
+    """Rows with their features worked out, once for all steps."""
+
+    def __init__(self, heard: Heard, config: RouterConfig) -> None:
+        self.heard, self.config = heard, config
+        self.log_probs = heard.log_probs.clamp(min=LEAST_LOG)
+        pieces = torch.arange(len(heard), device=heard.x_t.device).split(256)
+        self.features = torch.cat(
+            [
+                features(heard.log_probs[:, rows], heard.state(rows), config.layout, config.evidence)
+                for rows in pieces
+            ],
+            1,
+        )
+
+    def loss(self, layout: Layout, vector: Tensor, rows: Tensor | None = None) -> Float[Tensor, ""]:
+        """The loss of some rows, or of all, piece by piece."""
+        if rows is not None:
+            return self._sum(layout, vector, rows) / len(rows)
+        pieces = torch.arange(len(self.heard), device=vector.device).split(256)
+        with torch.no_grad():
+            return torch.stack([self._sum(layout, vector, piece) for piece in pieces]).sum() / len(self.heard)
+
+    def _sum(self, layout: Layout, vector: Tensor, rows: Tensor) -> Tensor:
+        heard, seen = self.heard, self.features[:, rows]
+        log_probs, x_t = self.log_probs[:, rows], heard.x_t[rows]
+        routed = route_by(self.config, layout.unpack(vector), seen, log_probs, x_t, x_t == heard.mask)
+        said = log_likelihood(log_probs, routed, heard.x_0[rows], self.config.head)
+        each = torch.where(heard.asked[rows], -said, 0.0).sum(-1) / heard.rate[rows]
+        return each.sum() / heard.x_t.shape[1]
+
+
+def log_likelihood(
+    log_probs: ExpertLogProbs, routed: Routed, x_0: Tokens, head: Head
+) -> Float[Tensor, "batch cell"]:
+    """What a router's composition gives to the right values: `learned.combined` in a form with a slope."""
+    truth = x_0.unsqueeze(-1)
+    if head == "mixture":
+        log_weights = torch.log_softmax(routed.logits, 0)
+        if routed.complement is None:
+            index = truth.expand(len(log_probs), *truth.shape)
+            return (log_weights + log_probs.gather(-1, index).squeeze(-1)).logsumexp(0)
+        log_r = (log_weights.unsqueeze(-1) + log_probs).logsumexp(0)
+    else:
+        log_r = (exponents(routed.logits).unsqueeze(-1) * log_probs).sum(0)
+    if routed.complement is not None:
+        log_r = log_r + routed.complement
+    return torch.log_softmax(log_r, -1).gather(-1, truth).squeeze(-1)
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where a fit is."""
+
+    step: int
+    vector: Tensor
+    first: Tensor  # Adam's moments
+    second: Tensor
+    best: Tensor
+    loss: float
+    curve: tuple[tuple[int, float], ...]
+
+
+def _begin(layout: Layout, seed: int, device: torch.device) -> _At:
+    vector = layout.initial(seed).to(device)
+    nothing = torch.zeros_like(vector)
+    return _At(0, vector, nothing, nothing, vector.clone(), math.inf, ())
+
+
+@torch.no_grad()
+def _adam(at: _At, slope: Tensor, rate: float) -> _At:
+    """One step of AdamW."""
+    step = at.step + 1
+    slope = slope / slope.norm().clamp(min=1.0)
+    first = torch.lerp(slope, at.first, BETAS[0])
+    second = torch.lerp(slope.square(), at.second, BETAS[1])
+    scale = (second / (1 - BETAS[1] ** step)).sqrt() + EPSILON
+    vector = at.vector * (1 - rate * WEIGHT_DECAY) - rate * (first / (1 - BETAS[0] ** step)) / scale
+    return replace(at, step=step, vector=vector, first=first, second=second)
+
+
+def _save(file: Path, at: _At) -> None:
+    tensors = {name: getattr(at, name).cpu().contiguous() for name in ("vector", "first", "second", "best")}
+    about = {"form": FORM, "step": str(at.step), "loss": repr(at.loss), "curve": json.dumps(at.curve)}
+    write_whole(file, safetensors.torch.save(tensors, about))
+
+
+def _resumed(file: Path, layout: Layout, how: FitSettings, device: torch.device) -> _At:
+    """Where an interrupted fit was; from the start where there is none, or a damaged one."""
+    try:
+        with safe_open(file, "pt") as found:
+            about = found.metadata()
+            tensors = {name: found.get_tensor(name).to(device) for name in found.keys()}  # noqa: SIM118
+        if about.get("form") != FORM or tensors["vector"].shape != (layout.size,):
+            return _begin(layout, how.seed, device)
+        curve = tuple((int(step), float(loss)) for step, loss in json.loads(about["curve"]))
+        return _At(int(about["step"]), **tensors, loss=float(about["loss"]), curve=curve)
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+        return _begin(layout, how.seed, device)

@@ -1,0 +1,141 @@
+"""Routers learn who should speak, told nothing; the same weights each time, and after an interruption."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from factordiff import Mixture, compose
+from factordiff.composition.learned import Learned, combined
+from factordiff.composition.mixture import mixture
+from factordiff.composition.router import Head, Router, RouterConfig
+from factordiff.composition.router_features import LEAST_LOG
+from factordiff.fitting import router_fit
+from factordiff.fitting.heard import Heard, hear
+from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
+from factordiff.toy.overconfidence import VALUES
+from tests.composition.test_router import LAYOUT, case, drawn_router
+from tests.fitting.worlds import cyclic, halves
+
+QUICK = FitSettings(steps=90, batch=32, rate=3e-2, check_every=30, save_every=30)
+
+
+def two_sides(heard: Heard, items: int) -> tuple[Heard, Heard]:
+    kept = heard.item >= items * 3 // 4
+    return heard.rows((~kept).nonzero().squeeze(-1)), heard.rows(kept.nonzero().squeeze(-1))
+
+
+def right(heard: Heard, composition: object) -> float:
+    composed = composition(heard.log_probs, heard.state())  # type: ignore[operator]
+    return float((composed.log_probs.argmax(-1) == heard.x_0)[heard.asked].double().mean())
+
+
+@pytest.mark.parametrize("kind", ["shared", "neighbourhood"])
+def test_in_a_cycle_of_over_confidence_it_finds_all_three(kind: str) -> None:
+    experts, data = cyclic()
+    here, there = two_sides(hear(experts, data), len(data))
+    config = RouterConfig(3, VALUES, kind)  # type: ignore[arg-type]
+    router = fit_router(here, there, config, QUICK).router
+    assert right(there, Learned(router)) == 1.0
+    drawn = compose(experts, "learned", router=router).sample(
+        torch.full_like(data.answers, VALUES), data.condition
+    )
+    assert torch.equal(drawn.x_0, data.answers)
+    confidence = compose(experts).sample(torch.full_like(data.answers, VALUES), data.condition)
+    assert not (confidence.x_0 == data.answers).any()
+
+
+@pytest.mark.parametrize("head", ["mixture", "product"])
+def test_on_a_world_with_owners_it_finds_them(head: Head) -> None:
+    experts, data = halves()
+    here, there = two_sides(hear(experts, data), len(data))
+    fitted = fit_router(here, there, RouterConfig(2, 3, head=head, layout=data.layout), QUICK)
+    composed = Learned(fitted.router)(there.log_probs, there.state())
+    assert composed.routing is not None
+    assert data.owner is not None
+    found = (composed.routing == data.owner[there.item])[there.asked].double().mean()
+    assert float(found) > 0.99
+    assert right(there, Learned(fitted.router)) > 0.99
+    assert right(there, Mixture()) < 0.6
+    assert fitted.loss < fitted.curve[0][1]
+
+
+def test_held_out_it_is_never_worse_than_the_fitted_mixture() -> None:
+    for experts, data in (cyclic(), halves()):
+        here, there = two_sides(hear(experts, data), len(data))  # type: ignore[arg-type]
+        values = experts[0].vocabulary.size
+        fitted = fit_router(here, there, RouterConfig(len(experts), values), QUICK)
+        best = min(_mixture_loss(there, share) for share in torch.linspace(0.02, 0.98, 25).tolist())
+        assert fitted.loss <= best + 1e-3
+
+
+def _mixture_loss(heard: Heard, share: float) -> float:
+    others = len(heard.log_probs) - 1
+    weights = torch.tensor([share] + [(1 - share) / others] * others)
+    log_r = mixture(heard.log_probs.clamp(min=LEAST_LOG), weights.log())
+    said = log_r.gather(-1, heard.x_0[..., None]).squeeze(-1)
+    each = torch.where(heard.asked, -said, 0.0).sum(-1) / heard.rate
+    return float(each.mean() / heard.x_t.shape[1])
+
+
+def test_the_loss_of_an_untrained_router_is_the_uniform_mixtures() -> None:
+    experts, data = halves()
+    heard = hear(experts, data)
+    assert held_out_loss(heard, Router.new(RouterConfig(2, 3))) == pytest.approx(
+        _mixture_loss(heard, 0.5), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("head", ["mixture", "product"])
+@pytest.mark.parametrize("complement", [False, True])
+def test_what_is_fitted_is_what_is_composed(head: Head, complement: bool) -> None:
+    log_probs, state = case(3, 5)
+    router = drawn_router(RouterConfig(3, 5, head=head, layout=LAYOUT, complement=complement))
+    routed = router(log_probs, state)
+    x_0 = state.x_t.clamp(max=4)
+    expected = combined(log_probs, routed, head).log_probs.gather(-1, x_0[..., None]).squeeze(-1)
+    assert torch.allclose(router_fit.log_likelihood(log_probs, routed, x_0, head), expected, atol=1e-6)
+
+
+def test_one_seed_one_router_another_seed_another() -> None:
+    experts, data = halves()
+    here, there = two_sides(hear(experts, data), len(data))
+    config = RouterConfig(2, 3)
+    one, two, other = (
+        fit_router(here, there, config, replace(QUICK, seed=seed)).router.vector for seed in (1, 1, 2)
+    )
+    assert torch.equal(one, two)
+    assert not torch.equal(one, other)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_router(tmp_path: Path) -> None:
+    experts, data = halves()
+    here, there = two_sides(hear(experts, data), len(data))
+    config, file = RouterConfig(2, 3), tmp_path / "fit.safetensors"
+    whole = fit_router(here, there, config, QUICK)
+
+    class Stopped(Exception):
+        pass
+
+    steps: list[int] = []
+
+    def stop(step: int, total: int) -> None:
+        steps.append(step)
+        if step == 70:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        fit_router(here, there, config, QUICK, checkpoint=file, on_step=stop)
+    again = fit_router(
+        here, there, config, QUICK, checkpoint=file, on_step=lambda step, _: steps.append(step)
+    )
+    assert torch.equal(again.router.vector, whole.router.vector)
+    assert again.curve == whole.curve
+    assert steps[70] == 61  # it went on from the last checkpoint, not from the start
+    file.write_bytes(file.read_bytes()[:100])
+    assert torch.equal(
+        fit_router(here, there, config, QUICK, checkpoint=file).router.vector, whole.router.vector
+    )
