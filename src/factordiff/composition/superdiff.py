@@ -65,6 +65,11 @@ class SuperDiff(Composition):
         log_kappa = responsibilities(like, self.temperature, bias[:, None], log_omega)
         return Composed(mixture(log_probs, log_kappa), log_kappa=log_kappa)
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes: whoever speaks for a row is drawn once for all its cells."""
+        return True
+
     def __repr__(self) -> str:
         return f"SuperDiff(weights={self.weights}, temperature={self.temperature}, bias={self.bias})"
 

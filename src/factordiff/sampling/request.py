@@ -13,6 +13,7 @@ from factordiff.composition.composition import Composition
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
+from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
 Selection = Literal["draw", "highest-target", "vote", "first"]
@@ -44,7 +45,9 @@ def check_request(
         raise InvalidInput(
             f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
         )
-    row_bytes = 8 * COPIES * len(experts) * x_t.shape[1] * vocabulary.size
+    # Of a large vocabulary only what the experts say is held, in float32, and a whole composition of it at most.
+    copies = 8 * COPIES * len(experts) if vocabulary.size <= LARGE else 4 * (len(experts) + 1)
+    row_bytes = copies * x_t.shape[1] * vocabulary.size
     check_memory(len(x_t) * particles if rows is None else rows, row_bytes, x_t.device)
 
 
