@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
     from factordiff.sampling.adaptive import Repaired as Repaired
+    from factordiff.sampling.blocks import ByBlock as ByBlock
     from factordiff.sampling.given_evidence import chain_rule_evidence as chain_rule_evidence
     from factordiff.sampling.given_evidence import fold_evidence as fold_evidence
     from factordiff.sampling.reveal import Ancestral as Ancestral
@@ -99,6 +100,7 @@ _HOMES = {
     "experts.tabular": ("TabularExpert",),
     "experts.whereabouts": ("shipped_experts",),
     "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
+    "sampling.blocks": ("ByBlock",),
     "engine.batch_sizes": ("BatchSizes",),
     "engine.engine": ("Engine",),
     "engine.fast_network": ("FastNetwork",),

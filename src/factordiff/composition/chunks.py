@@ -47,11 +47,12 @@ def compose_in_chunks(
         composed = composition(said.at(places, buffer), in_rows(state, said.row[places], said.cell[places]))
         doubt = log_doubt(composed.log_probs) if composed.log_doubt is None else composed.log_doubt
         found: dict[Any, Tensor | None] = {name: getattr(composed, name) for name in UNASKED}
-        found |= {"log_doubt": doubt, **{read: read(composed.log_probs) for read in reads}}
+        found["log_doubt"] = doubt
+        found.update((read, read(composed.log_probs)) for read in reads)
         for name, part in found.items():
             if part is not None:
                 kept.setdefault(name, []).append(part.squeeze(-1))
-    wide = {
+    wide: dict[Any, Tensor] = {
         name: _in_places(torch.cat(parts, -1), said, UNASKED.get(name, 0)) for name, parts in kept.items()
     }
     known = {name: wide.pop(name) for name in reads if name in wide}

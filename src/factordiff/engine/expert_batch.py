@@ -82,8 +82,8 @@ class ExpertBatch:
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
         if self.large:
             each = [self._at_cells(index, x_t, item, cells[rows]) for index in range(len(self.experts))]
-            asked = Asked(each, cells, state.mask, self.errors, self.chunk)
-            return asked, len(each) * cells.any(-1).to(torch.int64)
+            said_there = Asked(each, cells, state.mask, self.errors, self.chunk)
+            return said_there, len(each) * cells.any(-1).to(torch.int64)
         fresh = (state.masked == state.start).all(-1)[rows]
         if not self.share:
             log_probs, run = self._pass(x_t, item), torch.ones_like(rows)
