@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from factordiff.experts.expert import Expert as Expert
     from factordiff.experts.expert import substitute as substitute
     from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel
+    from factordiff.experts.masked_lm import of_adapters as of_adapters
     from factordiff.experts.store import load_expert as load_expert
     from factordiff.experts.tabular import TabularExpert as TabularExpert
     from factordiff.experts.whereabouts import shipped_experts as shipped_experts
@@ -95,7 +96,7 @@ _HOMES = {
     "errors": ("FactorDiffError", "InvalidInput"),
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
-    "experts.masked_lm": ("MaskedLanguageModel",),
+    "experts.masked_lm": ("MaskedLanguageModel", "of_adapters"),
     "experts.store": ("load_expert",),
     "experts.tabular": ("TabularExpert",),
     "experts.whereabouts": ("shipped_experts",),

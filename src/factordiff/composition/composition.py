@@ -56,6 +56,11 @@ class Composition(ABC):
         """
         return False
 
+    @property
+    def remembers(self) -> bool:
+        """Whether it reads what a row's path has brought so far (`log_density`), not only the tokens of x_t."""
+        return False
+
     def asks(self, candidates: Cells, state: SamplerState) -> Cells:
         """The cells that experts must be asked about so that the candidates can be composed."""
         return candidates if self.by_cell else state.masked & candidates.any(-1, keepdim=True)

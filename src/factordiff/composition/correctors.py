@@ -47,6 +47,11 @@ class Corrected(Composition):
         """As the proposal, unless the cells of a row share their speaker: their weight is joint then."""
         return self.proposal.by_cell and not isinstance(self.proposal, SuperDiff)
 
+    @property
+    def remembers(self) -> bool:
+        """Yes: its weights belong to the path."""
+        return True
+
     def __repr__(self) -> str:
         return f"Corrected({self.proposal!r}, beta={self.beta})"
 

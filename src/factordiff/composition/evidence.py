@@ -115,6 +115,11 @@ class Evidence(Composition):
             )
         return self.kernel.to(state.x_t.device)
 
+    @property
+    def remembers(self) -> bool:
+        """Yes: weights are earned on the way."""
+        return True
+
     def __repr__(self) -> str:
         shape = "whole" if self.partition is None else "partition"
         shape = shape if self.kernel is None else "kernel"

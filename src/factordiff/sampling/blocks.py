@@ -30,7 +30,7 @@ class ByBlock(RevealRule):
 
     A block with N masked cells reveals $\lfloor N / T \rfloor$ of them at each of its T steps, and one more at each of
     the first $N \bmod T$. `order` says which: the likeliest value most probable (`low-confidence`, since the others
-    stay masked), the largest `margin`, the least `entropy`, or drawn at `random`. Only the block's cells are candidates.
+    stay masked), the largest `margin`, the least `entropy`, or drawn at `random`.
 
     `end` is the value that ends a text: a row that has revealed it, and everything before it, reveals all the rest in
     one step (an expert says `end` there: `MaskedLanguageModel(end=...)`). With `end_last`, cells whose likeliest value
@@ -113,7 +113,7 @@ class ByBlock(RevealRule):
             key = state.draws.cells(Purpose.REVEAL, state.clock, state.x_t.shape[1])
         else:
             key = posterior.log_doubt
-        if self.end_last:
+        if self.end is not None and self.end_last:
             key = torch.where(posterior.of(likeliest) == self.end, 1.0, key)
         _, _, count = self.place(state)
         return torch.where(self.ended(state), candidates, surest(key, candidates, count))

@@ -34,6 +34,7 @@ from factordiff.training.machines import choose_device
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
     from factordiff.solving.answer import TaskAnswers
+    from factordiff.solving.team_model import TeamModel
 
 ExpertLike = str | Path | Expert
 CPU = torch.device("cpu")
@@ -142,6 +143,12 @@ class Team:
     def save(self, file: str | Path) -> Path:
         """Write the team as JSON; `compose(FILE)` puts it together again."""
         return save_team(self, file)
+
+    def as_model(self) -> TeamModel:
+        """The team as one model, for other people's samplers: `model(input_ids, ...)` returns `.logits`."""
+        from factordiff.solving.team_model import TeamModel
+
+        return TeamModel(self)
 
     def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
         """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""
