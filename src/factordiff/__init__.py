@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from factordiff.experts.expert import Expert as Expert
     from factordiff.experts.expert import substitute as substitute
     from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel
+    from factordiff.experts.masked_lm import of_adapters as of_adapters
     from factordiff.experts.store import load_expert as load_expert
     from factordiff.experts.tabular import TabularExpert as TabularExpert
     from factordiff.experts.whereabouts import shipped_experts as shipped_experts
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
     from factordiff.sampling.adaptive import Repaired as Repaired
+    from factordiff.sampling.blocks import ByBlock as ByBlock
     from factordiff.sampling.demonstration_evidence import demonstration_evidence as demonstration_evidence
     from factordiff.sampling.given_evidence import chain_rule_evidence as chain_rule_evidence
     from factordiff.sampling.given_evidence import fold_evidence as fold_evidence
@@ -105,7 +107,7 @@ _HOMES = {
     "errors": ("FactorDiffError", "InvalidInput"),
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
-    "experts.masked_lm": ("MaskedLanguageModel",),
+    "experts.masked_lm": ("MaskedLanguageModel", "of_adapters"),
     "experts.store": ("load_expert",),
     "experts.tabular": ("TabularExpert",),
     "experts.whereabouts": ("shipped_experts",),
@@ -113,6 +115,7 @@ _HOMES = {
     "fitting.diagnosis": ("Diagnosis",),
     "fitting.report": ("FitReport",),
     "sampling.adaptive": ("ByEntropy", "ByMargin", "ByProduct", "Repaired"),
+    "sampling.blocks": ("ByBlock",),
     "engine.batch_sizes": ("BatchSizes",),
     "engine.engine": ("Engine",),
     "engine.fast_network": ("FastNetwork",),

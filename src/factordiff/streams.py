@@ -95,6 +95,7 @@ class Draws:
     seed: int
     item: Int[Tensor, " batch"]
     particle: Int[Tensor, " batch"]
+    cell: Int[Tensor, "batch cell"] | None = None  # which cells the rows hold, if not all of them in order
 
     def rows(self, purpose: Purpose, step: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """One number per row."""
@@ -102,7 +103,7 @@ class Draws:
 
     def cells(self, purpose: Purpose, step: Int[Tensor, " batch"], cells: int) -> Float[Tensor, "batch cell"]:
         """One number per row and cell."""
-        cell = torch.arange(cells, device=self.item.device)[None, :]
+        cell = torch.arange(cells, device=self.item.device)[None, :] if self.cell is None else self.cell
         return uniform(self.seed, purpose, self.item[:, None], self.particle[:, None], step[:, None], cell)
 
     def factors(
@@ -113,7 +114,8 @@ class Draws:
         return torch.where(labels == 0, self.rows(purpose, step)[:, None], uniform(*key, labels))
 
     def __getitem__(self, rows: Tensor | slice) -> Draws:
-        return Draws(self.seed, self.item[rows], self.particle[rows])
+        cell = None if self.cell is None else self.cell[rows]
+        return Draws(self.seed, self.item[rows], self.particle[rows], cell)
 
 
 def categorical(

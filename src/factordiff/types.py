@@ -8,6 +8,8 @@ from __future__ import annotations
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+LARGE = 1024  # values: of more, only what is asked about is computed, chunk by chunk, in float32 where that will do
+
 Tokens = Int[Tensor, "batch cell"]  # values 0..size-1, or the mask id
 Cells = Bool[Tensor, "batch cell"]  # a set of cells per row
 CellLogProbs = Float[Tensor, "batch cell value"]  # one distribution per cell

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
-from factordiff.types import CellLogProbs, ExpertCells, ExpertLogProbs, LogDensities, RoutingMap
+from factordiff.types import CellLogProbs, Cells, ExpertCells, ExpertLogProbs, LogDensities, RoutingMap
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,24 @@ class Composition(ABC):
     @abstractmethod
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """Combine the experts' distributions at the given state."""
+
+    @property
+    def by_cell(self) -> bool:
+        """Whether a cell's distribution depends on what is said about that cell and on the state, and nothing else.
+
+        Large vocabularies are then composed at the cells that may be revealed, a chunk of them at a time, each cell in
+        a row of its own. Otherwise it is called once, with all cells in their places.
+        """
+        return False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it reads what a row's path has brought so far (`log_density`), not only the tokens of x_t."""
+        return False
+
+    def asks(self, candidates: Cells, state: SamplerState) -> Cells:
+        """The cells that experts must be asked about so that the candidates can be composed."""
+        return candidates if self.by_cell else state.masked & candidates.any(-1, keepdim=True)
 
     def target(self, experts: int) -> Float[Tensor, " expert"] | None:
         r"""The exponents $\beta_m$ of the product that particles are to be corrected towards, if any."""

@@ -6,6 +6,10 @@ then send every cell to the first expert. So everything here works with the *log
 $\log(1 - C) = \log(2 p^{(2)} + p^{(3)} + \dots)$,
 
 which falls as the margin rises and never saturates.
+
+Experts that give the same probabilities to other values tie, and a tie goes to the first: so the order of the values
+must not change a bit of a log-doubt. Small vocabularies are sorted before they are added up. Large ones are not: there
+each probability is a whole number of small steps, a share of the runner-up's, and such numbers add up exactly.
 """
 
 from __future__ import annotations
@@ -20,11 +24,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.types import Cells, ExpertLogProbs
+from factordiff.types import LARGE, Cells, ExpertLogProbs
 
 Aggregate = Literal["mean", "min", "sum-log"]
 AGGREGATES = ("mean", "min", "sum-log")
 SMALLEST_MARGIN = 1e-12  # keeps the logarithm of a zero margin finite
+BLOCK = 128  # values among which the largest is found at once
+AT_ONCE = {"cpu": 2**19, "cuda": 2**26}  # log-probabilities worked on together: a cache's worth
 
 Doubts = Float[Tensor, "*expert batch cell"]
 
@@ -49,6 +55,8 @@ def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     found = None if faster is None else faster(log_probs)
     if found is not None:
         return found
+    if log_probs.shape[-1] > LARGE:
+        return _by_rows(_log_doubt_of_many, log_probs)
     # Sorted, so that the same probabilities in another order give the same bits: such experts tie.
     log_p = log_probs.sort(dim=-1, descending=True).values.double()
     if log_p.shape[-1] == 1:
@@ -58,6 +66,72 @@ def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     return doubted.logsumexp(-1) - log_p.logsumexp(-1)
 
 
+def error_probability(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
+    r"""$1 - p_i^{(1)}$ in float64, added up from the other values, so that it does not round to 0."""
+    if log_probs.shape[-1] > LARGE:
+        return _by_rows(_error_of_many, log_probs)
+    best = log_probs.argmax(-1, keepdim=True)
+    others = log_probs.double().exp().scatter(-1, best, 0.0)
+    return others.sum(-1).clamp(max=1.0)
+
+
+def entropy(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
+    r"""$H_i = -\sum_v p_i(v) \log p_i(v)$ in nats, in float64."""
+    return torch.special.entr(log_probs.double().exp()).sum(-1)
+
+
+def _by_rows(function: Callable[[Tensor], Tensor], log_probs: Tensor) -> Tensor:
+    """A function of distributions, a cache's worth of them at a time."""
+    rows = log_probs.reshape(-1, log_probs.shape[-1])
+    some = max(1, AT_ONCE.get(rows.device.type, AT_ONCE["cuda"]) // rows.shape[-1])
+    parts = [function(part) for part in rows.split(some)] or [rows.new_zeros(0, dtype=torch.float64)]
+    return torch.cat(parts).view(log_probs.shape[:-1])
+
+
+def _log_doubt_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
+    r"""The log-doubt from the top two and one sum: $p^{(2)} (1 + s) / \sum p$ with s as in `_against_runner_up`."""
+    first, second, others = _against_runner_up(log_p)
+    log_total = first + torch.log1p((second - first).exp() * others)
+    doubt = second + torch.log1p(others) - log_total
+    return torch.where(second > -torch.inf, doubt, torch.where(first > -torch.inf, second, torch.nan))
+
+
+def _error_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
+    first, second, others = _against_runner_up(log_p)
+    wrong = (second - first).exp() * others
+    return torch.where(second > -torch.inf, wrong / (1.0 + wrong), torch.where(second.isnan(), second, 0.0))
+
+
+def _against_runner_up(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Tensor]:
+    r"""The largest two log-probabilities, and $s = \sum_{v \ne 1} p_v / p^{(2)}$, exact in any order of the values.
+
+    Shares are at most 1. Rounded to whole numbers of $2^{-q}$ with $q = 52 - \lceil\log_2 V\rceil$ they add up in
+    float64 without rounding, in any order; what that changes is at most $2^{-q-1}$ a value, or its last bit.
+    """
+    first, second = _top_two(log_p)
+    # The winner's own share is cut to 1 and taken off again.
+    share = (log_p - second.clamp(min=torch.finfo(log_p.dtype).min)[:, None]).clamp_(max=0.0).exp_()
+    # Beside this number the last bit that is kept stands for 2^-q, whatever the type.
+    digits = 23 if log_p.dtype == torch.float32 else 52
+    large = 1.5 * 2.0 ** (digits - 52 + (log_p.shape[-1] - 1).bit_length())
+    others = share.add_(large).sub_(large).sum(-1, dtype=torch.float64) - 1.0
+    return first.double(), second.double(), others
+
+
+def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
+    """The largest two of each row: those of the blocks' largest, and the runner-up inside the winner's block."""
+    rows, values = log_p.shape
+    whole = log_p[:, : values // BLOCK * BLOCK].view(rows, -1, BLOCK)
+    largest = whole.amax(-1)
+    if values % BLOCK:
+        largest = torch.cat([largest, log_p[:, values // BLOCK * BLOCK :].amax(-1, keepdim=True)], 1)
+    (first, other), block = (part.T for part in largest.topk(2))
+    # A last block that is short is looked at with some values before it: those are others of the winner too.
+    start = (block[0] * BLOCK).clamp(max=values - BLOCK)
+    around = log_p.gather(1, start[:, None] + torch.arange(BLOCK, device=log_p.device))
+    return first, torch.maximum(other, around.topk(2).values[:, 1])
+
+
 def margin(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     r"""$C = p^{(1)} - p^{(2)}$ itself, for people to read. Compare log-doubts instead."""
     return -torch.expm1(log_doubt(log_probs))
@@ -65,7 +139,9 @@ def margin(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
 
 def temper(log_probs: ExpertLogProbs, temperatures: Float[Tensor, " expert"]) -> ExpertLogProbs:
     r"""$\tilde p_m = \mathrm{softmax}(\log p_m / T_m)$: sharper for $T_m < 1$. Paper: Table "routing temperatures"."""
-    return torch.log_softmax(log_probs.double() / temperatures.double()[:, None, None, None], dim=-1)
+    if log_probs.shape[-1] <= LARGE:
+        log_probs, temperatures = log_probs.double(), temperatures.double()
+    return torch.log_softmax(log_probs / temperatures[:, None, None, None], dim=-1)
 
 
 def aggregate_log_doubt(

@@ -22,6 +22,7 @@ from factordiff.composition.method import declare
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.options import BETA, PARTICLES, RESAMPLING, SELECTION, WEIGHTS
 from factordiff.composition.product import GeometricMean, Product
+from factordiff.composition.superdiff import SuperDiff
 from factordiff.state import SamplerState
 from factordiff.types import ExpertLogProbs
 
@@ -40,6 +41,16 @@ class Corrected(Composition):
     def target(self, experts: int) -> Float[Tensor, " expert"]:
         r"""The exponents (default $1/M$)."""
         return per_expert("beta", self.beta, experts, 1.0 / experts, torch.empty((), dtype=torch.float64))
+
+    @property
+    def by_cell(self) -> bool:
+        """As the proposal, unless the cells of a row share their speaker: their weight is joint then."""
+        return self.proposal.by_cell and not isinstance(self.proposal, SuperDiff)
+
+    @property
+    def remembers(self) -> bool:
+        """Yes: its weights belong to the path."""
+        return True
 
     def __repr__(self) -> str:
         return f"Corrected({self.proposal!r}, beta={self.beta})"

@@ -172,6 +172,11 @@ class Evidence(Composition):
             )
         return self._moved_to("kernel", self.kernel, state)
 
+    @property
+    def remembers(self) -> bool:
+        """Yes: weights are earned on the way."""
+        return True
+
     def __repr__(self) -> str:
         shape = "whole" if self.partition is None else "partition"
         shape = shape if self.kernel is None else "kernel"

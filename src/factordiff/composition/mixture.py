@@ -43,6 +43,11 @@ class Mixture(Composition):
         weights = per_expert("weights", self.weights, len(log_probs), 1.0, log_probs)
         return Composed(mixture(log_probs, (weights / weights.sum()).log()))
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes."""
+        return True
+
     def __repr__(self) -> str:
         return "Mixture()" if self.weights is None else f"Mixture({list(self.weights)})"
 

@@ -57,6 +57,11 @@ class Product(Composition):
         """The normalised product at each cell and its log mass."""
         return product(log_probs, per_expert("beta", self.beta, len(log_probs), 1.0, log_probs))
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes."""
+        return True
+
     def __repr__(self) -> str:
         return "Product()" if self.beta is None else f"Product({list(self.beta)})"
 
@@ -72,6 +77,11 @@ class GeometricMean(Composition):
         """The normalised geometric mean at each cell and its log mass."""
         experts = len(log_probs)
         return product(log_probs, per_expert("beta", None, experts, 1.0 / experts, log_probs))
+
+    @property
+    def by_cell(self) -> bool:
+        """Yes."""
+        return True
 
     def __repr__(self) -> str:
         return "GeometricMean()"

@@ -41,8 +41,10 @@ def route(log_doubts: Float[Tensor, "expert batch cell"]) -> RoutingMap:
 
 def routed(log_probs: ExpertLogProbs, z: RoutingMap) -> CellLogProbs:
     r"""The composed step: $\sum_k \mathbb{1}[z_v = k]\, p_k(x_v \mid x_t)$. Paper: Eq. (10), (12)."""
-    index = z[None, :, :, None].expand(1, -1, -1, log_probs.shape[-1])
-    return log_probs.gather(0, index).squeeze(0)
+    _, rows, cells, values = log_probs.shape
+    # Distributions are copied whole: value by value, large vocabularies took as long as a sum over them.
+    place = z.flatten() * (rows * cells) + torch.arange(rows * cells, device=z.device)
+    return log_probs.reshape(-1, values).index_select(0, place).view(rows, cells, values)
 
 
 @declare("routing", TEMPERATURES, FACTORS)
@@ -80,6 +82,11 @@ class Routing(Composition):
         known = self.order == "tempered" or self.temperatures is None
         order = doubts.gather(0, z.unsqueeze(0)).squeeze(0) if known else None
         return Composed(routed(log_probs, z), routing=z, log_doubt=order)
+
+    @property
+    def by_cell(self) -> bool:
+        """Where every cell is its own factor."""
+        return self.partition is None
 
     def __repr__(self) -> str:
         shape = "pixels" if self.partition is None else "partition"
@@ -121,6 +128,11 @@ class SoftRouting(Composition):
         # softmax(C / lambda) = softmax(-(1 - C) / lambda)
         alpha = torch.softmax(-doubts.exp() / self.softness, dim=0)
         return Composed(weighted(log_probs, alpha, self.form), routing=route(doubts), weights=alpha)
+
+    @property
+    def by_cell(self) -> bool:
+        """Where every cell is its own factor."""
+        return self.partition is None
 
     def __repr__(self) -> str:
         return f"SoftRouting({self.softness}, temperatures={self.temperatures}, form={self.form!r})"

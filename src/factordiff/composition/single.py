@@ -24,5 +24,10 @@ class Single(Composition):
             raise InvalidInput(f"expert: expected an index below {len(log_probs)}, got {self.expert}")
         return Composed(log_probs[self.expert])
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes."""
+        return True
+
     def __repr__(self) -> str:
         return f"Single({self.expert})"

@@ -65,6 +65,16 @@ class SuperDiff(Composition):
         log_kappa = responsibilities(like, self.temperature, bias[:, None], log_omega)
         return Composed(mixture(log_probs, log_kappa), log_kappa=log_kappa)
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes: whoever speaks for a row is drawn once for all its cells."""
+        return True
+
+    @property
+    def remembers(self) -> bool:
+        """Yes: densities decide."""
+        return self.temperature > 0
+
     def __repr__(self) -> str:
         return f"SuperDiff(weights={self.weights}, temperature={self.temperature}, bias={self.bias})"
 
@@ -128,6 +138,11 @@ class SuperDiffAnd(Composition):
             return Composed(mixture(log_probs, kappa.log()))
         kappa = equalising_exponents(log_p, state.masked, log_density)
         return product(log_probs, kappa.to(log_probs.dtype))
+
+    @property
+    def remembers(self) -> bool:
+        """Unless only the increments are equalised."""
+        return self.carry
 
     def __repr__(self) -> str:
         return f"SuperDiffAnd(form={self.form!r}, carry={self.carry})"

@@ -61,6 +61,11 @@ class Views(Composition):
         log_bg, log_fg, given_fg = self._parts(log_probs)
         return Composed(torch.cat([log_bg.unsqueeze(-1), log_fg.unsqueeze(-1) + given_fg], dim=-1))
 
+    @property
+    def by_cell(self) -> bool:
+        """Yes."""
+        return True
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(occupancy={self.occupancy}, color={self.color})"
 

@@ -17,8 +17,11 @@ from factordiff.engine.cuda_graph_step import CudaGraphStep
 from factordiff.engine.expert_batch import ExpertBatch, part_of
 from factordiff.engine.fast_network import fast_form
 from factordiff.engine.queue import Queue
+from factordiff.errors import InvalidInput
+from factordiff.experts.asked import CHUNK
 from factordiff.experts.expert import Expert
 from factordiff.experts.refinement import Network
+from factordiff.experts.top_k import check_k
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import Selection, check_condition, check_request, check_trace
 from factordiff.sampling.reveal import ByConfidence, RevealRule
@@ -29,7 +32,7 @@ from factordiff.sampling.trace import Trace
 
 @dataclass(frozen=True)
 class Engine:
-    """How passes are saved and put together; no setting changes a result.
+    """How passes are saved and put together; no setting but `top_k` changes a result.
 
     `batch` is how many rows (items x particles) are in flight at once: finished items make room for waiting ones, in
     batches of few fixed sizes (`BatchSizes`; a number stands for its fixed sizes; None: all at once). `share` asks
@@ -38,12 +41,24 @@ class Engine:
     the steps of a full batch on a GPU and replays each as one piece, with a kernel of our own for the doubts, whose
     last bit may differ: that pays in long runs, too. What composition and rule decide in Python must then not depend
     on numbers (`RevealRule.steady`); `Samples.how` says what became of it.
+
+    Of large vocabularies (more than 1,024 values) `chunk` bytes of log-probabilities are composed at a time. `top_k`
+    alone changes results: only the k likeliest values of each expert are kept, with a remainder that the others share
+    (`experts.top_k.TopK` says how far that may be off), and the logits of one expert are held at a time.
     """
 
     batch: BatchSizes | int | None = None
     share: bool = True
     compiled: bool = False
     cuda_graph: bool = False
+    chunk: int = CHUNK
+    top_k: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.chunk, bool) or not isinstance(self.chunk, int) or self.chunk < 1:
+            raise InvalidInput(f"chunk: expected a number of bytes, 1 or more, got {self.chunk!r}")
+        if self.top_k is not None:
+            check_k(self.top_k)
 
     def asked(self, experts: Sequence[Expert]) -> list[Expert]:
         """The experts as this engine asks them."""
@@ -89,7 +104,7 @@ class Engine:
         if trace:
             check_trace(len(x_t), slots)
         mask = experts[0].vocabulary.mask
-        batch = ExpertBatch(experts, condition, sizes, self.share, particles)
+        batch = ExpertBatch(experts, condition, sizes, self.share, particles, self.chunk, self.top_k)
         leaving = sizes is not None and not trace
         queue = Queue(x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs)
         graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None

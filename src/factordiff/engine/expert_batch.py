@@ -11,18 +11,19 @@ from torch import Tensor
 
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked import CHUNK, Asked, Said, say
 from factordiff.experts.expert import Expert, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, side_by_side, sum_error
 from factordiff.state import SamplerState
 from factordiff.streams import hash_words
-from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
+from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs, Tokens
 
 
 class ExpertBatch:
     """What `experts.forward.Forward` says, for items that come and go.
 
     `share` asks once about equal states of an item, and once about the start that its particles have in common, at
-    whatever step they leave it.
+    whatever step they leave it; not about large vocabularies, whose distributions nobody could keep.
     """
 
     def __init__(
@@ -32,9 +33,12 @@ class ExpertBatch:
         batch: BatchSizes | None = None,
         share: bool = True,
         particles: int = 1,
+        chunk: int = CHUNK,
+        top_k: int | None = None,
     ) -> None:
         self.experts, self.condition, self.batch = experts, condition, batch
-        self.share, self.particles = share and particles > 1, particles
+        self.large, self.chunk, self.top_k = experts[0].vocabulary.size > LARGE, chunk, top_k
+        self.share, self.particles = share and particles > 1 and not self.large, particles
         self.errors, self.padded_passes = SumErrors(), 0
         self._encoded: list[Any] = []
         self._first: ExpertLogProbs | None = None  # what was said about each item's start
@@ -71,11 +75,15 @@ class ExpertBatch:
     # What they say.
 
     def __call__(
-        self, state: SamplerState, candidates: Cells
-    ) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
-        """What every expert says about every row, and how many passes were run for it."""
-        rows = candidates.any(-1).nonzero().squeeze(-1)
+        self, state: SamplerState, cells: Cells
+    ) -> tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]:
+        """What every expert says about these cells, and how many passes were run for each row."""
+        rows = cells.any(-1).nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
+        if self.large:
+            each = [self._at_cells(index, x_t, item, cells[rows]) for index in range(len(self.experts))]
+            said_there = Asked(each, cells, state.mask, self.errors, self.chunk)
+            return said_there, len(each) * cells.any(-1).to(torch.int64)
         fresh = (state.masked == state.start).all(-1)[rows]
         if not self.share:
             log_probs, run = self._pass(x_t, item), torch.ones_like(rows)
@@ -149,6 +157,16 @@ class ExpertBatch:
         # A copy: an expert that writes into what it is given must not change the state.
         said = self.experts[index].log_probs(x_t.clone(), encoded if item is None else take(encoded, item))
         return said[:rows] if len(said) == len(x_t) else said
+
+    def _at_cells(self, index: int, x_t: Tokens, item: Int[Tensor, " batch"], cells: Cells) -> Said:
+        """One expert about some cells of the rows, which are filled up to a fixed size."""
+        missing = 0 if self.batch is None else self.batch.filled(len(x_t)) - len(x_t)
+        if missing:
+            some = self._filled(len(x_t), x_t.device)
+            self.padded_passes += missing
+            x_t, item = x_t[some], item[some]
+            cells = torch.cat([cells, cells.new_zeros(missing, cells.shape[1])])
+        return say(self.experts[index], x_t, take(self._encoded[index], item), cells, self.top_k, index)
 
     def _filled(self, rows: int, device: torch.device) -> Int[Tensor, " filled"]:
         """The rows, and the last of them once more for each that is missing."""

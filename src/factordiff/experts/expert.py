@@ -22,6 +22,9 @@ class Expert(Protocol):
     item, None, or a tuple, named tuple or dict of such. `log_probs` runs once per pass, on the rows the
     sampler chooses, with the encoding of each row's item. Its values need not respect SUBS: the sampler
     never asks about revealed cells.
+
+    An expert of a large vocabulary may also offer `log_probs_at(x_t, encoded, cells)`: the same at some cells only, in
+    reading order (`experts.asked.AskedAtCells`).
     """
 
     @property

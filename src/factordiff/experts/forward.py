@@ -10,26 +10,46 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked import CHUNK, Asked, say
 from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
-from factordiff.types import CellLogProbs, Cells, ExpertLogProbs
+from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
 
 class Forward:
-    """The experts, told about every item once, and asked about the rows that have something to reveal."""
+    """The experts, told about every item once, and asked about the rows that have something to reveal.
 
-    def __init__(self, experts: Sequence[Expert], condition: Any, items: int) -> None:
+    `chunk` and `top_k` are for large vocabularies, as in `engine.Engine`.
+    """
+
+    def __init__(
+        self,
+        experts: Sequence[Expert],
+        condition: Any,
+        items: int,
+        chunk: int = CHUNK,
+        top_k: int | None = None,
+    ) -> None:
         self.experts, self.errors = experts, SumErrors()
+        self.chunk, self.top_k = chunk, top_k
         self.encoded = [expert.encode(condition) for expert in experts]
         check_encoded(tuple(self.encoded), items)
 
     def __call__(
-        self, state: SamplerState, candidates: Cells
-    ) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
-        """What every expert says about every row, and how many passes it took: none for a row without candidates."""
-        wanted = candidates.any(-1)
+        self, state: SamplerState, cells: Cells
+    ) -> tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]:
+        """What every expert says about these cells, and how many passes it took: none for a row without any.
+
+        About a small vocabulary all cells are asked about: what is not needed costs nothing there.
+        """
+        wanted = cells.any(-1)
         rows = wanted.nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], state.item[rows]
+        if state.mask > LARGE:
+            told = [(expert, take(one, item)) for expert, one in zip(self.experts, self.encoded, strict=True)]
+            spoken = [say(one, x_t, about, cells[rows], self.top_k, m) for m, (one, about) in enumerate(told)]
+            asked = Asked(spoken, cells, state.mask, self.errors, self.chunk)
+            return asked, len(spoken) * wanted.to(torch.int64)
         each = [
             # A copy: an expert that writes into what it is given must not change the state.
             expert.log_probs(x_t.clone(), take(encoded, item))

@@ -1,61 +1,245 @@
-"""A masked language model as an expert: positions are cells, chosen tokens are values."""
+"""A masked language model as an expert: positions are cells, tokens are values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.types import CellLogProbs, Tokens
+from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
+
+# Models that count positions from behind the padding token's id, and number them by themselves where there is padding.
+OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
+
+Prompt = Int[Tensor, "item place"] | dict[str, Int[Tensor, "item place"]] | None
 
 
 class MaskedLanguageModel:
-    """Any model in the style of Hugging Face's `...ForMaskedLM`: called with `input_ids`, it returns `.logits`.
+    """Any model that maps `input_ids` (and `attention_mask`, `position_ids`) to `.logits`.
 
-    `tokens[v]` is the model's id of value v; what it says about other tokens is left out and the rest normalised.
-    `prefix` and `suffix` are ids around the cells, such as those of [CLS] and [SEP]. A condition, if there is one,
-    is a tensor of further ids per item (a prompt), put between the prefix and the cells.
+    BERT, RoBERTa, ModernBERT and ESM from `transformers` are such, and diffusion language models by their own classes.
+    `tokens[v]` is the model's id of value v, and what it says about other tokens is left out; without `tokens` values
+    are the model's ids, and its mask is one past the last. The mask and `suppressed` ids are never emitted. `prefix`
+    and `suffix` are ids around the cells, such as those of [CLS] and [SEP]. A condition, if there is one, is a prompt
+    for every item: ids, put between the prefix and the cells, or a dict of `input_ids` and `attention_mask` where
+    prompts were padded (on the left).
+
+    `shifted`: logits at a position speak of the next one (Dream). `end`: the id that ends a text; after it there is
+    nothing else. `tokenizer`: tells the mask and the special tokens, which are suppressed but for `end`, and what the
+    values mean, so that models of different tokenizers are told apart. `adapter`: of a PEFT model, the one to use, or
+    "" for none of them.
     """
 
     def __init__(
         self,
         model: Callable[..., Any],
-        tokens: Sequence[int],
-        mask_token: int,
+        tokens: Sequence[int] | None = None,
+        mask_token: int | None = None,
         prefix: Sequence[int] = (),
         suffix: Sequence[int] = (),
+        *,
+        suppressed: Sequence[int] = (),
+        shifted: bool = False,
+        end: int | None = None,
+        tokenizer: Any = None,
+        adapter: str | None = None,
     ) -> None:
-        if len(set(tokens)) != len(tokens) or mask_token in tokens:
+        self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
+        self.mask_token = _mask_token(mask_token, model, tokenizer)
+        self.prefix, self.suffix, self.shifted = tuple(prefix), tuple(suffix), shifted
+        special = [] if tokenizer is None else tokenizer.all_special_ids
+        kept = set() if tokens is None else set(tokens)
+        never = {self.mask_token, *suppressed, *(one for one in special if one not in kept)} - {end}
+        self.tokens = tuple(range(_ids(model))) if tokens is None else tuple(tokens)
+        if len(set(self.tokens)) != len(self.tokens) or (
+            tokens is not None and self.mask_token in self.tokens
+        ):
             raise InvalidInput(
-                f"tokens: expected distinct ids without the mask's ({mask_token}), got {list(tokens)}"
+                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {list(self.tokens)}"
             )
-        self.vocabulary = Vocabulary(len(tokens))
-        self.model = model
-        self.mask_token = mask_token
-        self.tokens, self.prefix, self.suffix = tuple(tokens), tuple(prefix), tuple(suffix)
+        if end is not None and end not in self.tokens:
+            raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")
+        if adapter and adapter not in getattr(model, "peft_config", {}):
+            known = ", ".join(getattr(model, "peft_config", {})) or "none"
+            raise InvalidInput(f"adapter: expected one of the model's ({known}), got {adapter!r}")
+        self.vocabulary = Vocabulary(len(self.tokens))
+        self.end = None if end is None else self.tokens.index(end)
+        self._never = [value for value, token in enumerate(self.tokens) if token in never]
+        self._all = self.tokens == tuple(
+            range(len(self.tokens))
+        )  # values are ids: nothing need be picked out
 
     def __repr__(self) -> str:
-        return f"MaskedLanguageModel({type(self.model).__name__}, {self.vocabulary.size} values)"
+        with_adapter = f", adapter {self.adapter!r}" if self.adapter else ""
+        return (
+            f"MaskedLanguageModel({type(self.model).__name__}, {self.vocabulary.size} values{with_adapter})"
+        )
 
-    def encode(self, condition: Int[Tensor, "item place"] | None) -> Int[Tensor, "item place"] | None:
+    @property
+    def words(self) -> Mapping[str, int] | None:
+        """What its tokenizer calls its tokens, if it has one: models are composed only where these are the same."""
+        return None if self.tokenizer is None else self.tokenizer.get_vocab()
+
+    def encode(self, condition: Prompt) -> Prompt:
         """The prompts as they are; the model reads them anew in every pass."""
+        if isinstance(condition, dict) and set(condition) != {"input_ids", "attention_mask"}:
+            raise InvalidInput(
+                "condition: expected prompt ids, or a dict of input_ids and attention_mask, got one of "
+                f"{', '.join(map(str, condition)) or 'nothing'}"
+            )
         return condition
 
     @torch.no_grad()
-    def log_probs(self, x_t: Tokens, encoded: Int[Tensor, "batch place"] | None) -> CellLogProbs:
-        """The model's distribution at every position, restricted to the values."""
-        batch, cells = x_t.shape
-        ids = torch.tensor([*self.tokens, self.mask_token], device=x_t.device)  # MASK comes after the values
+    def log_probs(self, x_t: Tokens, encoded: Prompt) -> CellLogProbs:
+        """The model's distribution at every cell, restricted to the values."""
+        every = torch.ones_like(x_t, dtype=torch.bool)
+        return self.log_probs_at(x_t, encoded, every).view(*x_t.shape, -1)
+
+    @torch.no_grad()
+    def log_probs_at(self, x_t: Tokens, encoded: Prompt, cells: Cells) -> Float[Tensor, "asked value"]:
+        """The same at some cells: the model's output layer is computed there alone."""
+        inputs, first = self.inputs(x_t, encoded)
+        source = (first + torch.arange(x_t.shape[1], device=x_t.device) - int(self.shifted)).clamp(min=0)
+        places = torch.zeros_like(inputs["input_ids"]).index_add(1, source, cells.to(torch.int64)) > 0
+        said = self.normalised(self.logits(inputs, places))
+        if self.shifted and first == 0:  # the first position speaks of itself and of the next
+            order = (places.flatten().cumsum(0) - 1).view_as(places)
+            said = said[order[:, source][cells]]
+        return self._ended(said, x_t, cells)
+
+    def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
+        """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
+        ids = inputs["input_ids"]
+        self._check_length(ids.shape[1])
+        said = self.normalised(self.logits(inputs, torch.ones_like(ids, dtype=torch.bool))).view(
+            *ids.shape, -1
+        )
+        return torch.cat([said[:, :1], said[:, :-1]], dim=1) if self.shifted else said
+
+    def normalised(self, logits: Float[Tensor, "asked token"]) -> Float[Tensor, "asked value"]:
+        """Log-probabilities of the values, none of which is a token that is never emitted."""
+        said = logits[:, : len(self.tokens)] if self._all else logits[:, list(self.tokens)]
+        never = torch.tensor(self._never, dtype=torch.int64, device=said.device)
+        return torch.log_softmax(
+            said.float().index_fill(1, never, -torch.inf) if self._never else said.float(), -1
+        )
+
+    def inputs(self, x_t: Tokens, encoded: Prompt) -> tuple[dict[str, Tensor], int]:
+        """What the model is called with, and the position of the first cell."""
+        batch, device = len(x_t), x_t.device
+        ids = torch.tensor([*self.tokens, self.mask_token], device=device)  # MASK comes after the values
 
         def around(part: Sequence[int]) -> Tensor:
-            return torch.tensor(part, dtype=torch.int64, device=x_t.device).expand(batch, len(part))
+            return torch.tensor(part, dtype=torch.int64, device=device).expand(batch, len(part))
 
-        before = [around(self.prefix)] if encoded is None else [around(self.prefix), encoded]
+        prompt = encoded["input_ids"] if isinstance(encoded, dict) else encoded
+        before = [around(self.prefix)] if prompt is None else [around(self.prefix), prompt]
+        inputs = {"input_ids": torch.cat([*before, ids[x_t], around(self.suffix)], dim=1)}
         first = sum(part.shape[1] for part in before)
-        said = self.model(input_ids=torch.cat([*before, ids[x_t], around(self.suffix)], dim=1)).logits
-        return torch.log_softmax(said[:, first : first + cells][:, :, ids[:-1]].float(), dim=-1)
+        self._check_length(inputs["input_ids"].shape[1])
+        if isinstance(encoded, dict):
+            there = torch.ones_like(inputs["input_ids"])
+            there[:, len(self.prefix) : first] = encoded["attention_mask"]
+            inputs["attention_mask"] = there
+            if _kind(self.model) not in OFFSET_POSITIONS:
+                inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
+        return inputs, first
+
+    def _check_length(self, length: int) -> None:
+        config = getattr(self.model, "config", None)
+        most = getattr(config, "max_position_embeddings", None)
+        if most is None or getattr(config, "position_embedding_type", None) == "rotary":
+            return
+        if _kind(self.model) in OFFSET_POSITIONS:
+            most -= (getattr(config, "pad_token_id", None) or 0) + 1
+        if length > most:
+            raise InvalidInput(
+                f"x_t: {length} positions, with prompt and what surrounds the cells, but the model has {most}; use "
+                "fewer cells or a shorter prompt"
+            )
+
+    def logits(self, inputs: dict[str, Tensor], positions: Cells) -> Float[Tensor, "asked token"]:
+        """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
+        asked, head = int(positions.sum()), getattr(self.model, "get_output_embeddings", lambda: None)()
+        hook: Any = nullcontext()
+        if isinstance(head, torch.nn.Module):
+            hook = head.register_forward_pre_hook(
+                lambda _, given: (given[0][positions], *given[1:]) if given[0].dim() == 3 else None
+            )
+        with hook, self._with_adapter():
+            logits = self.model(**inputs).logits
+        if logits.dim() == 3:
+            batch, places = positions.shape
+            if logits.shape[:2] != (batch, places):
+                raise InvalidInput(
+                    f"model: expected logits of shape ({batch}, {places}, token), one row for every position, got "
+                    f"{tuple(logits.shape)}"
+                )
+            logits = logits[positions]
+        if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= max(self.tokens):
+            raise InvalidInput(
+                f"model: expected logits for ids up to {max(self.tokens)} at {asked} positions, got shape "
+                f"{tuple(logits.shape)}"
+            )
+        return logits
+
+    def _with_adapter(self) -> AbstractContextManager[Any]:
+        """The adapter of this expert in its place; others of the same model put theirs there before they speak."""
+        model: Any = self.model
+        if self.adapter == "":
+            return model.disable_adapter()
+        if self.adapter is not None:
+            model.set_adapter(self.adapter)
+        return nullcontext()
+
+    def _ended(self, log_probs: Tensor, x_t: Tokens, cells: Cells) -> Float[Tensor, "asked value"]:
+        """After the end of a text, where all before it is known, there is nothing but the end."""
+        if self.end is None:
+            return log_probs
+        known = (x_t != self.vocabulary.mask).to(torch.uint8).cumprod(-1).bool()
+        over = (known & (x_t == self.end)).to(torch.uint8).cummax(-1).values.bool()[cells]
+        nothing_else = torch.full_like(log_probs, -torch.inf)
+        nothing_else[:, self.end] = 0.0
+        return torch.where(over[:, None], nothing_else, log_probs)
+
+
+def of_adapters(
+    model: Any, adapters: Sequence[str] | None = None, **settings: Any
+) -> dict[str, MaskedLanguageModel]:
+    """The adapters of a PEFT model as experts over one copy of its weights, each switched on before it speaks.
+
+    All of them, or those named ("" is the base without any); `settings` are those of `MaskedLanguageModel`.
+    """
+    names = list(model.peft_config) if adapters is None else list(adapters)
+    return {name or "base": MaskedLanguageModel(model, adapter=name, **settings) for name in names}
+
+
+def _kind(model: Any) -> str:
+    return str(getattr(getattr(model, "config", None), "model_type", ""))
+
+
+def _mask_token(given: int | None, model: Any, tokenizer: Any) -> int:
+    told = (
+        given,
+        getattr(tokenizer, "mask_token_id", None),
+        getattr(getattr(model, "config", None), "mask_token_id", None),
+    )
+    found = next((int(one) for one in told if one is not None), None)
+    if found is None:
+        raise InvalidInput(
+            "mask_token: neither the tokenizer nor the model's config names one; give its id, or use a masked model"
+        )
+    return found
+
+
+def _ids(model: Any) -> int:
+    size = getattr(getattr(model, "config", None), "vocab_size", None)
+    if size is None:
+        raise InvalidInput("tokens: the model's config has no vocab_size; give the ids that are values")
+    return int(size)

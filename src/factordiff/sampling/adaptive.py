@@ -14,10 +14,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from factordiff.composition.confidence import entropy, error_probability
 from factordiff.errors import InvalidInput
-from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped, cells_at, surest_first, surest_one
+from factordiff.sampling.reveal import (
+    Posterior,
+    RevealRule,
+    Summary,
+    Wrapped,
+    cells_at,
+    surest_first,
+    surest_one,
+)
 from factordiff.state import SamplerState
-from factordiff.types import CellLogProbs, Cells
+from factordiff.types import Cells
 
 Bound = Literal["product", "frechet"]
 BOUNDS = ("product", "frechet")
@@ -66,10 +75,15 @@ class ByEntropy(Adaptive):
         if not 0 <= self.gamma < float("inf"):
             raise InvalidInput(f"gamma: expected a finite number of nats, 0 or more, got {self.gamma!r}")
 
+    @property
+    def reads(self) -> tuple[Summary, ...]:
+        """The entropies."""
+        return (entropy,)
+
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
         order = surest_first(posterior.log_doubt, candidates)
-        entropies = entropy(posterior.log_probs).gather(-1, order)
+        entropies = posterior.of(entropy).gather(-1, order)
         # Each cell adds the smaller of its entropy and the largest so far: no difference of sums, which would round.
         largest = entropies.cummax(-1).values
         added = torch.minimum(entropies[:, 1:], largest[:, :-1])
@@ -94,10 +108,15 @@ class ByProduct(Adaptive):
         if self.bound not in BOUNDS:
             raise InvalidInput(f"bound: expected one of {', '.join(BOUNDS)}, got {self.bound!r}")
 
+    @property
+    def reads(self) -> tuple[Summary, ...]:
+        """How probably the likeliest value is wrong."""
+        return (error_probability,)
+
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
         order = surest_first(posterior.log_doubt, candidates)
-        error = error_probability(posterior.log_probs).gather(-1, order)
+        error = posterior.of(error_probability).gather(-1, order)
         if self.bound == "product":
             allowed = torch.log1p(-error).cumsum(-1) >= _log(self.threshold)
         else:
@@ -145,18 +164,6 @@ def repaired(state: SamplerState, rule: RevealRule) -> SamplerState:
         log_doubt=torch.where(again, -torch.inf, state.log_doubt),
         repairs=state.repairs - again.any(-1).to(torch.int64),
     )
-
-
-def entropy(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:
-    r"""$H_i = -\sum_v p_i(v) \log p_i(v)$ in nats, in float64."""
-    return torch.special.entr(log_probs.double().exp()).sum(-1)
-
-
-def error_probability(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:
-    r"""$1 - p_i^{(1)}$ in float64, added up from the other values, so that it does not round to 0."""
-    best = log_probs.argmax(-1, keepdim=True)
-    others = log_probs.double().exp().scatter(-1, best, 0.0)
-    return others.sum(-1).clamp(max=1.0)
 
 
 def _prefix(order: Int[Tensor, "batch cell"], allowed: Cells) -> Cells:

@@ -15,8 +15,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from factordiff.composition.chunks import noted
 from factordiff.composition.emission import log_prob_at
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked import Asked
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
 from factordiff.sampling.request import check_tokens, common_vocabulary
@@ -111,7 +113,8 @@ def _scored(
     for hidden, scored in rounds:
         if not scored.any():
             continue
-        log_probs, spent = forward(replace(state, x_t=torch.where(hidden, state.mask, x_t)), scored)
+        said, spent = forward(replace(state, x_t=torch.where(hidden, state.mask, x_t)), scored)
+        log_probs = noted(said, said.whole(), scored) if isinstance(said, Asked) else said
         evidence = torch.where(scored, log_prob_at(log_probs, x_t), evidence)
         passes = passes + spent
     forward.errors.check()

@@ -13,6 +13,7 @@ from factordiff.composition.composition import Composition
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
+from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
 Selection = Literal["draw", "highest-target", "vote", "first"]
@@ -44,7 +45,9 @@ def check_request(
         raise InvalidInput(
             f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
         )
-    row_bytes = 8 * COPIES * len(experts) * x_t.shape[1] * vocabulary.size
+    # Of a large vocabulary only what the experts say is held, in float32, and a whole composition of it at most.
+    copies = 8 * COPIES * len(experts) if vocabulary.size <= LARGE else 4 * (len(experts) + 1)
+    row_bytes = copies * x_t.shape[1] * vocabulary.size
     check_memory(len(x_t) * particles if rows is None else rows, row_bytes, x_t.device)
 
 
@@ -55,7 +58,24 @@ def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:
     sizes = [expert.vocabulary.size for expert in experts]
     if len(set(sizes)) > 1:
         raise InvalidInput(f"experts: expected one vocabulary for all, got vocabularies of sizes {sizes}")
+    check_words(experts)
     return experts[0].vocabulary
+
+
+def check_words(experts: Sequence[Expert]) -> None:
+    """Refuse experts to whom the same value means different words (`experts.masked_lm`)."""
+    spoken = [(number, getattr(expert, "words", None)) for number, expert in enumerate(experts)]
+    known = [(number, words) for number, words in spoken if words is not None]
+    for number, words in known[1:]:
+        first, expected = known[0]
+        if words is not expected and words != expected:
+            word = min(expected.items() ^ words.items(), key=lambda pair: (pair[1], pair[0]))
+            theirs = [name for name, token in (*expected.items(), *words.items()) if token == word[1]]
+            raise InvalidInput(
+                f"experts: numbers {first + 1} and {number + 1} have different tokenizers (token {word[1]} is "
+                f"{' and '.join(map(repr, dict.fromkeys(theirs)))}), so one value would mean two words; use models of "
+                "one tokenizer"
+            )
 
 
 def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:

@@ -9,7 +9,8 @@ which anything can happen, and the cells that may be revealed then; a row withou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -22,13 +23,29 @@ from factordiff.types import CellLogProbs, Cells
 
 NEVER = 2**62
 
+Summary = Callable[[CellLogProbs], Float[Tensor, "batch cell"]]  # a number of each distribution
+
 
 @dataclass(frozen=True)
 class Posterior:
     """What a rule may look at once the experts have spoken."""
 
-    log_probs: CellLogProbs  # the composed distribution of each cell
+    log_probs: (
+        CellLogProbs  # the composed distribution of each cell; of a large vocabulary, no values are kept
+    )
     log_doubt: Float[Tensor, "batch cell"]  # log(1 - margin): compare these, margins round to 1
+    known: Mapping[Summary, Float[Tensor, "batch cell"]] = field(default_factory=dict)  # what rules `reads`
+
+    def of(self, summary: Summary) -> Float[Tensor, "batch cell"]:
+        """A number of each cell's distribution, such as its entropy."""
+        if summary in self.known:
+            return self.known[summary]
+        if self.log_probs.shape[-1] == 0:
+            raise InvalidInput(
+                f"reveal: the distributions of a large vocabulary are not kept; name {summary.__name__} among "
+                "what the rule `reads`"
+            )
+        return summary(self.log_probs)
 
 
 class RevealRule(ABC):
@@ -45,6 +62,11 @@ class RevealRule(ABC):
     @abstractmethod
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The cells revealed at this step: some of the candidates, at least one where there are any."""
+
+    @property
+    def reads(self) -> tuple[Summary, ...]:
+        """What `choose` wants to know of the distributions beside their log-doubt (`Posterior.of`)."""
+        return ()
 
     @property
     def steady(self) -> bool:
@@ -77,6 +99,11 @@ class Wrapped(RevealRule):
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As the rule has it."""
         return self.rule.choose(posterior, candidates, state)
+
+    @property
+    def reads(self) -> tuple[Summary, ...]:
+        """As the rule has it."""
+        return self.rule.reads
 
     @property
     def steady(self) -> bool:

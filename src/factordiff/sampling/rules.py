@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 from factordiff.errors import InvalidInput
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired
+from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+
+
+def _block(setting: str) -> ByBlock:
+    """`32x8` is 8 steps for every 32 cells; an order may follow, as `32x8:random`."""
+    size, _, order = setting.partition(":")
+    length, steps = (int(number) for number in size.split("x"))
+    return ByBlock(length, steps, **({"order": order} if order else {}))  # type: ignore[arg-type]
+
 
 _BUILDERS: dict[str, Callable[[str], RevealRule]] = {
     "confidence": lambda steps: ByConfidence(int(steps)),
@@ -15,6 +24,7 @@ _BUILDERS: dict[str, Callable[[str], RevealRule]] = {
     "entropy": lambda gamma: ByEntropy(float(gamma)),
     "product": lambda threshold: ByProduct(float(threshold), "product"),
     "frechet": lambda threshold: ByProduct(float(threshold), "frechet"),
+    "block": _block,
 }
 RULES = tuple(_BUILDERS)
 REPAIR = "+repair:"
@@ -41,6 +51,8 @@ def rule_named(text: str) -> RevealRule:
 
     >>> rule_named("margin:0.9"), rule_named("confidence:128")
     (ByMargin(threshold=0.9), ByConfidence(steps=128))
+    >>> rule_named("block:32x8:random")
+    ByBlock(length=32, steps=8, order='random', end=None, end_last=False)
     >>> rule_named("margin:0.9+repair:0.5")
     Repaired(rule=ByMargin(threshold=0.9), threshold=0.5, rounds=1)
     """
@@ -65,6 +77,8 @@ def rule_name(rule: RevealRule) -> str:
     """
     if isinstance(rule, Repaired) and rule.rounds == 1:
         return f"{rule_name(rule.rule)}{REPAIR}{rule.threshold}"
+    if isinstance(rule, ByBlock) and rule.end is None:
+        return f"block:{rule.length}x{rule.steps}:{rule.order}"
     if isinstance(rule, ByProduct):
         return f"{rule.bound}:{rule.threshold}"
     for name in ("confidence", "ancestral", "margin", "entropy"):
@@ -86,4 +100,5 @@ def _plain(text: str) -> RevealRule:
     except InvalidInput:
         raise
     except ValueError as error:
-        raise InvalidInput(f"reveal: expected a number after {name!r}, as {name}:1, got {text!r}") from error
+        example = "block:32x8 or block:32x8:random" if name == "block" else f"{name}:1"
+        raise InvalidInput(f"reveal: expected a number after {name!r}, as {example}, got {text!r}") from error

@@ -50,9 +50,9 @@ def sample(
     """
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)
-    mask = experts[0].vocabulary.mask
+    mask, again = experts[0].vocabulary.mask, rule.repairs
     state = SamplerState.begin(
-        x_t, mask, len(experts), particles=particles, seed=seed, ids=items, repairs=rule.repairs
+        x_t, mask, len(experts), particles=particles, seed=seed, ids=items, repairs=again
     )
     forward, passes = Forward(experts, condition, len(x_t)), Passes(len(x_t), x_t.device)
     story, total = Trace(mask, x_t.tolist()) if trace else None, int(state.masked.sum())

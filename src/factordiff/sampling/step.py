@@ -1,7 +1,4 @@
-"""One step of the loop, for every row at once: a pure function from state to state.
-
-Exact laws of tiny worlds are made of the same halves: `propose`, up to the cells, and `commit`, from their values on.
-"""
+"""One step of the loop, a pure function of the state; exact laws are made of its halves, `propose` and `commit`."""
 
 from __future__ import annotations
 
@@ -12,30 +9,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition
+from factordiff.composition.chunks import Known, at_chosen, compose_in_chunks, put_back
+from factordiff.composition.composition import Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
+from factordiff.composition.proposal import Proposal
+from factordiff.experts.asked import Asked
 from factordiff.sampling.adaptive import repaired
 from factordiff.sampling.particles import RESAMPLING, log_target, resampled
 from factordiff.sampling.reveal import Posterior, RevealRule, at_next_reveal
 from factordiff.state import SamplerState
-from factordiff.types import Cells, ExpertLogProbs, Tokens
+from factordiff.types import LARGE, Cells, ExpertLogProbs, Tokens
 
-# What every expert says at the masked cells of every row that has candidates, and how many passes each row took.
-Forward = Callable[[SamplerState, Cells], tuple[ExpertLogProbs, Int[Tensor, " batch"]]]
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What is known before values are drawn: who says what, and which cells will be revealed."""
-
-    state: SamplerState
-    candidates: Cells
-    log_probs: ExpertLogProbs
-    passes: Int[Tensor, " batch"]
-    composed: Composed
-    log_doubt: Float[Tensor, "batch cell"]
-    cells: Cells
+# What every expert says at the cells asked about (or at all), and how many passes each row took.
+Forward = Callable[[SamplerState, Cells], tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]]
+Beta = Float[Tensor, " expert"] | None
 
 
 @dataclass(frozen=True)
@@ -59,9 +47,13 @@ def step(
 ) -> tuple[SamplerState, StepInfo]:
     """Candidates, ask, compose, choose cells; draw; weight; resample. Paper: appendix "Diffusion Sampling"."""
     proposal = propose(at_next_reveal(state, rule), forward, composition, rule)
-    tokens = draw_tokens(proposal.log_probs, proposal.composed, temperature, proposal.state)
     beta = composition.target(len(proposal.log_probs))
-    revealed = commit(proposal, tokens, beta, temperature)
+    large = isinstance(proposal.log_probs, Asked)
+    filled = [
+        commit(part, draw_tokens(part.log_probs, part.composed, temperature, part.state), beta, temperature)
+        for part in (at_chosen(proposal, composition) if large else [proposal])
+    ]
+    revealed = put_back(proposal, filled) if large else filled[0]
     after, ess, ancestors = (revealed, None, None) if beta is None else resampled(revealed, resampling)
     if rule.repairs:
         after = repaired(after, rule)
@@ -71,16 +63,19 @@ def step(
 def propose(state: SamplerState, forward: Forward, composition: Composition, rule: RevealRule) -> Proposal:
     """Ask the experts, compose what they say, and choose cells, before any value is drawn."""
     candidates = rule.candidates(state)
-    log_probs, passes = forward(state, candidates)
-    composed = composition(log_probs, state)
+    wanted = composition.asks(candidates, state) if state.mask > LARGE else candidates
+    log_probs, passes = forward(state, wanted)
+    known: Known = {}
+    if isinstance(log_probs, Asked):
+        log_probs, composed, known = compose_in_chunks(log_probs, composition, state, rule.reads)
+    else:
+        composed = composition(log_probs, state)
     doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
-    cells = rule.choose(Posterior(composed.log_probs, doubt), candidates, state)
+    cells = rule.choose(Posterior(composed.log_probs, doubt, known), candidates, state)
     return Proposal(state, candidates, log_probs, passes, composed, doubt, cells)
 
 
-def commit(
-    proposal: Proposal, tokens: Tokens, beta: Float[Tensor, " expert"] | None, temperature: float
-) -> SamplerState:
+def commit(proposal: Proposal, tokens: Tokens, beta: Beta, temperature: float) -> SamplerState:
     r"""Fill the chosen cells, note what each expert thinks of their values, and weight.
 
     $\log w \mathrel{+}= \sum_m \beta_m \log p_m(x_U) - \log r(x_U)$ with r what the values were drawn from.

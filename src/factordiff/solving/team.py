@@ -36,6 +36,7 @@ from factordiff.solving.team_file import read_team, save_team
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
     from factordiff.solving.answer import TaskAnswers
+    from factordiff.solving.team_model import TeamModel
 
 CPU = torch.device("cpu")
 
@@ -159,6 +160,12 @@ class Team:
         `data` as for `fit`. Teacher-forced, per hidden cell; nothing is decoded.
         """
         return diagnose_team(self, data, seed, on_progress)
+
+    def as_model(self) -> TeamModel:
+        """The team as one model, for other people's samplers: `model(input_ids, ...)` returns `.logits`."""
+        from factordiff.solving.team_model import TeamModel
+
+        return TeamModel(self)
 
     def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
         """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""

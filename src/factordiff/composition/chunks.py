@@ -1,0 +1,124 @@
+"""A step at a large vocabulary: cells are composed a chunk at a time, and only numbers of each are kept.
+
+What a reveal rule reads is worked out for all cells that may be revealed; those that are chosen are composed once more,
+each in a row of its own, and go through the same `draw_tokens` and `commit` as rows of a small vocabulary do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.composition.composition import Composed, Composition
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.proposal import Proposal
+from factordiff.experts.asked import Asked
+from factordiff.experts.forward import sum_error
+from factordiff.state import SamplerState
+from factordiff.types import Cells, ExpertLogProbs
+
+Known = dict[Callable[..., Any], Float[Tensor, "batch cell"]]
+UNASKED: dict[str, float | int] = {
+    "log_z": torch.nan,
+    "routing": -1,
+    "log_doubt": torch.nan,
+    "weights": torch.nan,
+}
+
+
+def compose_in_chunks(
+    said: Asked, composition: Composition, state: SamplerState, reads: Sequence[Callable[..., Any]]
+) -> tuple[ExpertLogProbs | Asked, Composed, Known]:
+    """What was said, composed, and what the rule `reads` in place of the distributions, which are not kept.
+
+    A composition that needs all cells at once gets them, and all is kept.
+    """
+    if not composition.by_cell:
+        log_probs = noted(said, said.whole(), state.masked)
+        return log_probs, composition(log_probs, state), {}
+    kept: dict[Any, list[Tensor]] = {}
+    buffer = said.buffer()  # one for all chunks: nothing but numbers of each is kept
+    for places in said.chunks():
+        composed = composition(said.at(places, buffer), in_rows(state, said.row[places], said.cell[places]))
+        doubt = log_doubt(composed.log_probs) if composed.log_doubt is None else composed.log_doubt
+        found: dict[Any, Tensor | None] = {name: getattr(composed, name) for name in UNASKED}
+        found["log_doubt"] = doubt
+        found.update((read, read(composed.log_probs)) for read in reads)
+        for name, part in found.items():
+            if part is not None:
+                kept.setdefault(name, []).append(part.squeeze(-1))
+    wide: dict[Any, Tensor] = {
+        name: _in_places(torch.cat(parts, -1), said, UNASKED.get(name, 0)) for name, parts in kept.items()
+    }
+    known = {name: wide.pop(name) for name in reads if name in wide}
+    wide.setdefault(
+        "log_doubt", torch.full(said.shape, torch.nan, dtype=torch.float64, device=said.row.device)
+    )
+    nothing = torch.empty(*said.shape, 0, dtype=said.dtype, device=said.row.device)
+    return said, Composed(nothing, **wide), known
+
+
+def at_chosen(proposal: Proposal, composition: Composition) -> list[Proposal]:
+    """The chosen cells in chunks, composed, each in a row of its own."""
+    said, wide, parts = proposal.log_probs, proposal.state, []
+    for places in said.chunks(among=proposal.cells):
+        row, cell = said.row[places], said.cell[places]
+        state = in_rows(wide, row, cell)
+        log_probs = noted(said, said.at(places), state.masked)
+        composed, doubt = composition(log_probs, state), proposal.log_doubt[row, cell, None]
+        cells = torch.ones_like(state.masked)
+        parts.append(Proposal(state, cells, log_probs, proposal.passes[row], composed, doubt, cells))
+    return parts
+
+
+def put_back(proposal: Proposal, parts: Sequence[SamplerState]) -> SamplerState:
+    """The state with its chosen cells filled, from the parts of `at_chosen` after their reveal."""
+    said, wide = proposal.log_probs, proposal.state
+    if not parts:
+        return wide
+    chosen = proposal.cells[said.row, said.cell]
+    row, cell = said.row[chosen], said.cell[chosen]
+    x_t, log_density = wide.x_t.clone(), wide.log_density.clone()
+    x_t[row, cell] = torch.cat([part.x_t for part in parts]).squeeze(-1)
+    log_density[:, row, cell] = torch.cat([part.log_density for part in parts], 1).squeeze(-1)
+    log_w = wide.log_w.index_add(0, row, torch.cat([part.log_w for part in parts]))
+    doubts = wide.log_doubt
+    if doubts is not None:
+        doubts = torch.where(proposal.cells, proposal.log_doubt, doubts)
+    return replace(wide, x_t=x_t, log_density=log_density, log_w=log_w, log_doubt=doubts)
+
+
+def in_rows(state: SamplerState, row: Int[Tensor, " some"], cell: Int[Tensor, " some"]) -> SamplerState:
+    """Some cells, each in a row of its own that weighs nothing yet; its density is that of the row it comes from."""
+    draws = replace(state.draws[row], cell=cell[:, None])
+    return replace(
+        state,
+        x_t=state.x_t[row, cell, None],
+        log_density=state.log_density_of_rows[:, row, None],
+        log_w=torch.zeros_like(state.log_w[row]),
+        clock=state.clock[row],
+        item=state.item[row],
+        draws=draws,
+        start=state.start[row, cell, None],
+        particles=1,
+        log_doubt=None,
+        repairs=None,
+    )
+
+
+def noted(said: Asked, log_probs: ExpertLogProbs, masked: Cells) -> ExpertLogProbs:
+    """The same, once it was seen whether they are distributions."""
+    said.errors.note(sum_error(log_probs, masked))
+    return log_probs
+
+
+def _in_places(found: Tensor, said: Asked, unasked: float | int) -> Tensor:
+    """A number of each asked cell, in its place; at the others the number that stands for nothing."""
+    wide = torch.full((*found.shape[:-1], *said.shape), unasked, dtype=found.dtype, device=found.device)
+    wide[..., said.row, said.cell] = found
+    return wide

@@ -1,0 +1,219 @@
+"""Hugging Face models as experts: what they are shown, what is read of them, what is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from factordiff import MaskedLanguageModel, compose, of_adapters, sample
+from factordiff.composition.single import Single
+from factordiff.errors import InvalidInput
+from tests.experts.language import CLS, MASK, PAD, SEP, VOCABULARY, Tokenizer, tiny
+
+FAMILIES = ("Bert", "Roberta", "ModernBert", "Esm")
+CELLS = torch.tensor([[7, VOCABULARY, 9, VOCABULARY, 11], [VOCABULARY, 8, VOCABULARY, 12, 13]])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_of_the_family_says_what_it_says_alone(family: str) -> None:
+    model = tiny(family)
+    expert = MaskedLanguageModel(
+        model, mask_token=MASK, prefix=[CLS], suffix=[SEP], suppressed=[CLS, PAD, SEP]
+    )
+    assert expert.vocabulary.size == VOCABULARY
+    ids = torch.where(CELLS == VOCABULARY, MASK, CELLS)
+    ends = [torch.full((2, 1), end) for end in (CLS, SEP)]
+    logits = model(input_ids=torch.cat([ends[0], ids, ends[1]], 1)).logits[:, 1:-1].detach().clone()
+    logits[..., [CLS, PAD, SEP, MASK]] = -torch.inf
+    said = expert.log_probs(CELLS, None)
+    assert torch.allclose(said, torch.log_softmax(logits, -1), atol=1e-5)
+    # Asked at some cells, the output layer is computed there alone, and says the same.
+    asked, seen = CELLS == VOCABULARY, []
+    handle = model.get_output_embeddings().register_forward_hook(lambda _, given, out: seen.append(out.shape))
+    assert torch.allclose(expert.log_probs_at(CELLS, None, asked), said[asked], atol=1e-5)
+    handle.remove()
+    assert seen == [(4, VOCABULARY)]
+    filled = compose([expert, expert]).sample(CELLS).x_0
+    assert torch.equal(filled[CELLS != VOCABULARY], CELLS[CELLS != VOCABULARY])
+    assert not torch.isin(filled, torch.tensor([CLS, PAD, SEP, MASK])).any()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_prompt_that_is_padded_on_the_left_counts_from_its_first_token(family: str) -> None:
+    expert = MaskedLanguageModel(tiny(family), mask_token=MASK)
+    alone = expert.log_probs(CELLS[:1], torch.tensor([[20, 21]]))
+    padded = {"input_ids": torch.tensor([[PAD, PAD, 20, 21]]), "attention_mask": torch.tensor([[0, 0, 1, 1]])}
+    assert torch.allclose(expert.log_probs(CELLS[:1], expert.encode(padded)), alone, atol=1e-4)
+    without = expert.log_probs(CELLS[:1], padded["input_ids"])
+    assert not torch.allclose(without, alone, atol=1e-3)  # padding that is not masked is read
+
+
+class Shifted(nn.Module):
+    """A stand-in for Dream: logits at a position speak of the next; each prefers ten more than the token it is at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="Dream")
+        self.seen: dict[str, Tensor] = {}
+
+    def forward(self, input_ids: Tensor, **others: Tensor) -> Any:
+        self.seen = {"input_ids": input_ids, **others}
+        return SimpleNamespace(
+            logits=9.0 * nn.functional.one_hot((input_ids + 10) % VOCABULARY, VOCABULARY).float()
+        )
+
+
+def test_shifted_logits_are_read_one_position_earlier() -> None:
+    expert = MaskedLanguageModel(Shifted(), shifted=True)
+    prompt = torch.tensor([[25], [26]])
+    said = expert.log_probs(CELLS, prompt)
+    assert said.argmax(-1).tolist() == [[35, 17, 14, 19, 14], [36, 14, 18, 14, 22]]
+    # Without anything before the cells the first position speaks of itself too, as Dream's own sampler has it.
+    assert expert.log_probs(CELLS, None).argmax(-1).tolist() == [[17, 17, 14, 19, 14], [14, 14, 18, 14, 22]]
+    asked = torch.tensor([[True, False, True, False, False], [False, True, False, False, True]])
+    for given in (prompt, None):
+        assert torch.equal(expert.log_probs_at(CELLS, given, asked), expert.log_probs(CELLS, given)[asked])
+
+
+def test_positions_and_padding_are_told_to_the_model() -> None:
+    model = Shifted()
+    expert = MaskedLanguageModel(model, prefix=[3], suffix=[2])
+    padded = {
+        "input_ids": torch.tensor([[PAD, 20], [21, 22]]),
+        "attention_mask": torch.tensor([[0, 1], [1, 1]]),
+    }
+    expert.log_probs(CELLS[:, :2], padded)
+    assert model.seen["input_ids"].tolist() == [[3, PAD, 20, 7, MASK, 2], [3, 21, 22, MASK, 8, 2]]
+    assert model.seen["attention_mask"].tolist() == [[1, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]
+    assert model.seen["position_ids"].tolist() == [[0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]]
+
+
+def test_after_the_end_of_a_text_there_is_nothing_else() -> None:
+    expert = MaskedLanguageModel(tiny("Bert"), mask_token=MASK, end=SEP)
+    x_t = torch.tensor([[7, SEP, VOCABULARY, VOCABULARY], [VOCABULARY, SEP, VOCABULARY, 9]])
+    said = expert.log_probs(x_t, None).exp()
+    assert said[0, 2:, SEP].tolist() == [1.0, 1.0]
+    assert float(said[1, 2, SEP]) < 1  # what comes before its end is not known yet
+    assert float(said[0, 0, SEP]) > 0  # it is a word like others
+
+
+def test_a_tokenizer_tells_the_mask_and_what_is_never_emitted() -> None:
+    words = {f"w{token}": token for token in range(VOCABULARY)}
+    expert = MaskedLanguageModel(tiny("Bert"), tokenizer=Tokenizer(words, [CLS, PAD, SEP, MASK]), end=SEP)
+    assert expert.mask_token == MASK
+    said = expert.log_probs(CELLS, None)[0, 1]
+    assert [token for token in range(VOCABULARY) if said[token] == -torch.inf] == [CLS, PAD, MASK]
+    few = MaskedLanguageModel(tiny("Bert"), [CLS, 7, 8], tokenizer=Tokenizer(words, [CLS, PAD, SEP, MASK]))
+    assert (
+        few.log_probs(torch.tensor([[3, 1]]), None).isfinite().all()
+    )  # a special token that was asked for is a value
+
+
+def test_models_of_different_tokenizers_are_refused() -> None:
+    words = {f"w{token}": token for token in range(VOCABULARY)}
+    other = {**words, "w7": 8, "w8": 7}
+    same, also, unlike = (
+        MaskedLanguageModel(tiny("Bert"), tokenizer=Tokenizer(w, [])) for w in (words, dict(words), other)
+    )
+    compose([same, also])
+    with pytest.raises(
+        InvalidInput, match=r"numbers 1 and 2 have different tokenizers \(token 7 is 'w7' and 'w8'\)"
+    ):
+        compose([same, unlike])
+    with pytest.raises(InvalidInput, match="different tokenizers"):
+        sample([same, unlike], Single(), CELLS)
+
+
+def adapted() -> Any:
+    import peft
+
+    settings = peft.LoraConfig(r=2, target_modules=["query", "value"], init_lora_weights=False)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = peft.get_peft_model(tiny("Bert"), settings, adapter_name="law")
+        model.add_adapter("verse", settings)
+    return model.eval()
+
+
+def test_adapters_over_one_base_are_experts_of_one_copy() -> None:
+    model = adapted()
+    experts = of_adapters(model, ["law", "verse", ""], mask_token=MASK)
+    assert list(experts) == ["law", "verse", "base"]
+    assert all(expert.model is model for expert in experts.values())
+    said = {name: expert.log_probs(CELLS, None) for name, expert in experts.items()}
+    base = MaskedLanguageModel(tiny("Bert"), mask_token=MASK).log_probs(CELLS, None)
+    assert torch.allclose(said["base"], base, atol=1e-5)
+    assert not torch.allclose(said["law"], base, atol=1e-2)
+    assert not torch.allclose(said["law"], said["verse"], atol=1e-2)
+    # Whoever spoke last, each says the same again.
+    for name in ("verse", "base", "law"):
+        assert torch.equal(experts[name].log_probs(CELLS, None), said[name])
+    team = compose(experts)
+    assert (team.sample(CELLS).x_0 < VOCABULARY).all()
+    assert list(of_adapters(model, mask_token=MASK)) == ["law", "verse"]
+    assert repr(experts["law"]) == "MaskedLanguageModel(PeftModel, 40 values, adapter 'law')"
+
+
+@pytest.mark.usefixtures("untyped")
+def test_bad_input_is_refused_with_a_sentence() -> None:
+    model = tiny("Bert")
+    with pytest.raises(
+        InvalidInput, match="mask_token: neither the tokenizer nor the model's config names one"
+    ):
+        MaskedLanguageModel(model)
+    with pytest.raises(InvalidInput, match="tokens: the model's config has no vocab_size; give the ids"):
+        MaskedLanguageModel(lambda **_: None, mask_token=1)
+    with pytest.raises(InvalidInput, match="end: expected the id of one of the tokens, got 99"):
+        MaskedLanguageModel(model, mask_token=MASK, end=99)
+    with pytest.raises(InvalidInput, match=r"adapter: expected one of the model's \(none\), got 'law'"):
+        MaskedLanguageModel(model, mask_token=MASK, adapter="law")
+    expert = MaskedLanguageModel(model, mask_token=MASK)
+    with pytest.raises(
+        InvalidInput, match=r"x_t: 35 positions, with prompt .* but the model has 34; use fewer"
+    ):
+        expert.log_probs(torch.full((1, 30), 7), torch.full((1, 5), 7))
+    with pytest.raises(
+        InvalidInput, match="condition: expected prompt ids, or a dict of input_ids and attention_mask"
+    ):
+        expert.encode({"input_ids": CELLS})
+    # RoBERTa counts its positions from behind the padding token: two of them are not usable.
+    with pytest.raises(InvalidInput, match=r"x_t: 33 positions, .* but the model has 32"):
+        MaskedLanguageModel(tiny("Roberta"), mask_token=MASK).log_probs(torch.full((1, 33), 7), None)
+    with pytest.raises(
+        InvalidInput, match="experts: expected one vocabulary for all, got vocabularies of sizes"
+    ):
+        compose([expert, MaskedLanguageModel(tiny("Bert", vocab_size=41), mask_token=MASK)])
+
+
+class Wrong(Shifted):
+    """Returns logits of a wrong shape, or none at all."""
+
+    def __init__(self, what: Any) -> None:
+        super().__init__()
+        self.what = what
+
+    def forward(self, input_ids: Tensor, **others: Tensor) -> Any:
+        return SimpleNamespace(logits=self.what(super().forward(input_ids).logits))
+
+
+@pytest.mark.usefixtures("untyped")
+def test_logits_that_are_none_are_refused() -> None:
+    for what, sentence in (
+        (
+            lambda logits: logits[:, 1:],
+            r"model: expected logits of shape \(2, 5, token\), .* got \(2, 4, 40\)",
+        ),
+        (
+            lambda logits: logits[..., :-1],
+            "model: expected logits for ids up to 39 at 10 positions, got shape",
+        ),
+        (lambda logits: logits.sum(-1), "model: expected logits for ids up to 39"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            MaskedLanguageModel(Wrong(what)).log_probs(CELLS, None)
+    with pytest.raises(InvalidInput, match="those of expert 0 contain NaN"):
+        compose([MaskedLanguageModel(Wrong(lambda logits: logits * torch.nan))]).sample(CELLS)
