@@ -106,9 +106,12 @@ def _text(path: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["huge"], "preset: expected one of paper, fast, tiny, got 'huge'"),
+        (["huge"], "preset: expected one of paper, fast, tiny, sequence, got 'huge'"),
         (["tiny", "--objective", "shape"], "objective: expected one of full, occupancy, color, got 'shape'"),
-        (["tiny", "--backbone", "mlp"], "backbone: expected one of trans-ir, conv-ir, got 'mlp'"),
+        (
+            ["tiny", "--backbone", "mlp"],
+            "backbone: expected one of trans-ir, conv-ir, transformer, got 'mlp'",
+        ),
         (["tiny", "--device", "tpu"], "device: expected one of auto, cpu, cuda, mps, got 'tpu'"),
         (["tiny", "--refinement", "2"], "--refinement: expected H,L such as 2,2, got '2'"),
     ],

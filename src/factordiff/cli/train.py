@@ -9,23 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from factordiff.cli.app import app
-from factordiff.cli.training_display import Display, console, divergence_sentence, summary_sentence
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
     from factordiff.training.settings import Settings
 
-DIVERGED = 3  # the exit code of a run that stopped on non-finite steps
-
 
 @app.command()
 def train(
-    preset: Annotated[str, typer.Argument(help="paper, fast or tiny.")] = "fast",
-    objective: Annotated[str, typer.Option(help="full, occupancy or color.")] = "full",
-    backbone: Annotated[str, typer.Option(help="trans-ir or conv-ir.")] = "trans-ir",
+    preset: Annotated[str, typer.Argument(help="paper, fast, tiny or sequence.")] = "fast",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Other data than RE-ARC: module:Class, or an .npz with integer arrays train and validation."
+        ),
+    ] = None,
+    objective: Annotated[str | None, typer.Option(help="full, occupancy or color.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="trans-ir, conv-ir, or transformer for sequences without a condition.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="Of the weights, the batches and the noise.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop in time, start-up included.")] = None,
@@ -125,6 +129,8 @@ def train(
 
     Example: factordiff train tiny --max-steps 5 --out runs/first
 
+    Data of your own: factordiff train sequence --source words.npz --out runs/words
+
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
 
     Exit codes:
@@ -154,14 +160,17 @@ def train(
     settings = _settings(preset, given, {key: value for key, value in network.items() if value is not None})
     if deterministic:
         settings = _deterministic(settings)
-    out = out or Path("runs") / f"{preset}-{backbone}-{objective}"
+    out = out or Path("runs") / f"{preset}-{settings.backbone}-{settings.objective}"
     if new_head and init_from is None:
         raise InvalidInput("--new-head: goes with --init-from; without it every weight begins anew")
-    _run(settings, device, out, resume, init_from, new_head, more_data, max_minutes, started, tensorboard)
+    from factordiff.cli.training_run import run
+
+    run(settings, device, out, resume, init_from, new_head, more_data, max_minutes, started, tensorboard)
 
 
 _SETTINGS = frozenset(
     {
+        "source",
         "objective",
         "backbone",
         "seed",
@@ -232,53 +241,3 @@ def _deterministic(settings: Settings) -> Settings:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
     return dataclasses.replace(settings, compile="none", graph="off")
-
-
-def _run(
-    settings: Settings,
-    device_name: str,
-    out: Path,
-    resume: bool,
-    init_from: Path | None,
-    new_head: bool,
-    more_data: Path | None,
-    max_minutes: float | None,
-    started: float,
-    tensorboard: bool,
-) -> None:
-    from factordiff.arc.dataset import Dataset
-    from factordiff.arc.source import ArcSource
-    from factordiff.experts.whereabouts import WEIGHTS
-    from factordiff.training.log import Observer, TensorBoard
-    from factordiff.training.machines import choose_device, join, leave, where_to_draw
-    from factordiff.training.trainer import Trainer
-
-    device = choose_device(device_name)
-    machines = join(device)
-    display = Display(settings.max_steps)
-    observers: tuple[Observer, ...] = (display,)
-    if tensorboard and machines.writes:
-        observers = (*observers, TensorBoard(out / "tensorboard"))
-    try:
-        source = ArcSource(Dataset.load(where_to_draw(device), more=more_data), settings)
-        trainer = Trainer(
-            settings,
-            source,
-            device=device,
-            out=out,
-            resume=resume,
-            init_from=init_from,
-            new_head=new_head,
-            machines=machines,
-            observers=observers,
-        )
-        summary = trainer.run(max_minutes, started)
-    finally:
-        display.close()
-        leave()
-    if machines.writes:
-        if summary["diverged"]:
-            Console(stderr=True).print(divergence_sentence(summary, out), soft_wrap=True, highlight=False)
-        console.print(summary_sentence(summary, out / WEIGHTS), soft_wrap=True)
-    if summary["diverged"]:
-        raise typer.Exit(DIVERGED)

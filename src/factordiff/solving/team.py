@@ -21,7 +21,7 @@ from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import load_expert, read_config
 from factordiff.experts.whereabouts import find_expert
 from factordiff.sampling.request import common_vocabulary

@@ -49,11 +49,19 @@ def account(folder: Path, run: Path | None) -> list[str]:
         where = f" on {', '.join(devices)}" if devices else ""
         which = "the last of these took " if "started_from" in about else ""
         lines.append(f"{which}{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
-        lines.append(
-            f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
-            f"largest share of one value at foreground {last['largest_share_at_foreground']:.3f}"
-        )
+        lines.append(f"last check: loss {last['loss']:.4f}, {_reached(last)}")
     return lines
+
+
+def _reached(check: dict[str, Any]) -> str:
+    if "exact" not in check:
+        return (
+            f"{check['bits_at_15']:.3f} bits per cell with 15 % hidden, {check['bits_at_50']:.3f} with 50 %"
+        )
+    return (
+        f"in one pass {100 * check['exact']:.1f} % exact, "
+        f"largest share of one value at foreground {check['largest_share_at_foreground']:.3f}"
+    )
 
 
 def _commands(config: dict[str, Any]) -> list[str]:
