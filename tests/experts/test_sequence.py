@@ -110,7 +110,7 @@ def test_it_takes_the_sizes_of_the_data() -> None:
     assert network_for("transformer", {"width": 20}, 7, 30) == {"values": 7, "length": 30, "width": 20}
     with pytest.raises(
         InvalidInput,
-        match="30 cells of 7 values, this trans-ir is made for 100 of 10; .* --backbone transformer",
+        match=r"30 cells of 7 values, this trans-ir is made for 100 of 10; .* --backbone transformer",
     ):
         network_for("trans-ir", {}, 7, 30)
 

@@ -8,6 +8,7 @@ from factordiff.cli import data_more as _data_more  # noqa: F401
 from factordiff.cli import demo as _demo  # noqa: F401
 from factordiff.cli import eval as _eval  # noqa: F401
 from factordiff.cli import experts as _experts  # noqa: F401
+from factordiff.cli import infill as _infill  # noqa: F401
 from factordiff.cli import play as _play  # noqa: F401
 from factordiff.cli import reproduce as _reproduce  # noqa: F401
 from factordiff.cli import solve as _solve  # noqa: F401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from pathlib import Path
@@ -72,6 +73,9 @@ def train(
     ] = None,
     pair_patch: Annotated[int | None, typer.Option(help="Side of a demonstration token (trans-ir).")] = None,
     head: Annotated[str | None, typer.Option(help="Initial output head: zero or default.")] = None,
+    network: Annotated[
+        str | None, typer.Option(help="More of the network's settings, such as width=64,blocks=2.")
+    ] = None,
     identity_share: Annotated[
         float | None, typer.Option(help="Share of batches in the data's own orientation.")
     ] = None,
@@ -145,7 +149,7 @@ def train(
         given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
     if emphasis is not None:
         given["emphasis"] = _emphasis(emphasis)
-    network: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "conditioning": conditioning,
         "literal": literal,
         "pair_patch": pair_patch,
@@ -156,8 +160,10 @@ def train(
         "sees_sizes": sees_sizes,
     }
     if refinement is not None:
-        network["cycles"] = _cycles(refinement)
-    settings = _settings(preset, given, {key: value for key, value in network.items() if value is not None})
+        fields["cycles"] = _cycles(refinement)
+    if network is not None:
+        fields |= _network(network)
+    settings = _settings(preset, given, {key: value for key, value in fields.items() if value is not None})
     if deterministic:
         settings = _deterministic(settings)
     out = out or Path("runs") / f"{preset}-{settings.backbone}-{settings.objective}"
@@ -210,6 +216,20 @@ def _cycles(text: str) -> list[int]:
     except ValueError as error:
         raise InvalidInput(f"--refinement: expected H,L such as 2,2, got {text!r}") from error
     return [outer, inner]
+
+
+def _network(text: str) -> dict[str, Any]:
+    """The named settings as the JSON that they would be; words need no quotes."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, separator, value = part.partition("=")
+        if not (separator and name and value):
+            raise InvalidInput(f"--network: expected NAME=VALUE,NAME=VALUE such as width=64, got {text!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def _emphasis(text: str) -> dict[str, int]:

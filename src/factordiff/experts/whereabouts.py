@@ -57,6 +57,11 @@ def _missing(name: str) -> Unavailable:
 
 def _advice(name: str) -> str:
     kind, _, short = name.partition("-")
+    if kind == "text" and short in ("prose", "code", "all"):
+        return (
+            f"`factordiff train sequence --source factordiff.text.sources:{short.capitalize()} --out runs/{name}` "
+            f"trains it (name it as runs/{name}) on what `factordiff data build code-prose` builds"
+        )
     objective = "occupancy" if short == "occ" else short
     if kind not in ("trans", "conv") or objective not in OBJECTIVES:
         return f"{SMALL}, whose folder is then its name"

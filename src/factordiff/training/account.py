@@ -30,6 +30,9 @@ FLAGS = (
     "sees_sizes",
 )
 
+# What of a network follows from its data.
+FROM_THE_DATA = ("values", "length")
+
 
 def account(folder: Path, run: Path | None) -> list[str]:
     """Lines about the training of the expert in a folder; a run's folder knows how long it took and how it ended."""
@@ -102,7 +105,12 @@ def _network_words(backbone: str, network: dict[str, Any], preset: dict[str, Any
             words.append(f"--{flag}" if value else f"--no-{flag}")
         else:
             words += [f"--{flag}", _word(value)]
-    return words
+    others = {
+        name: value
+        for name, value in network.items()
+        if name not in FLAGS and value != usual.get(name) and name not in FROM_THE_DATA
+    }
+    return [*words, "--network", _word(others)] if others else words
 
 
 def _word(value: Any) -> str:
