@@ -38,7 +38,7 @@ def build(
     """Build a data set anew: RE-ARC, 1,000 instances of each of the 120 tasks; or the corpus of code-prose.
 
     An interrupted build goes on where it stopped when it is started again. code-prose fetches 178 pinned packages with
-    pip (91 MB), runs nothing of them, and takes about two minutes.
+    pip (91 MB), runs nothing of them, and takes a few minutes.
 
     Example: factordiff data build --task 67a3c6ac --out one-task.npz
     """

@@ -41,7 +41,7 @@ def infill(
 
     As many characters are filled in as were hidden: the length of what is missing is known.
 
-    Example: factordiff infill example.py --mask 2-3
+    Example: factordiff infill example.py --mask 3-4
     """
     from factordiff.cli.infill_display import fill_and_show
     from factordiff.solving.team import compose
