@@ -4,7 +4,8 @@
 
 Fixed numbers (weights, exponents, temperatures) are fitted on windows of the validation packages, exactly, and
 everything is measured on windows of the test packages; intervals are over packages. `--verbatim N` also measures, with
-N windows of each kind, how much training text each expert reproduces.
+N windows of each kind, how much training text each expert reproduces. `--ship` puts the experts into the package, as
+bfloat16, and their cards beside them; figures are then of those.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.routing import Routing, SoftRouting
 from factordiff.composition.single import Single
 from factordiff.evaluation.statistics import Estimate, mean
-from factordiff.experts.store import load_expert, weight_hash
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.store import build, load_expert, load_weights, read_config, save_expert, weight_hash
+from factordiff.experts.whereabouts import SHIPPED, Found, find_expert
 from factordiff.text.bits import Filled, best_mixture, best_product, best_temperatures, fill_in, said_at
+from factordiff.text.card import CARD, write_text_card
 from factordiff.text.corpus import CORPUS, load_corpus
 from factordiff.text.sources import Code, Prose, TextSource
 from factordiff.text.verbatim import verbatim
 from factordiff.text.windows import Windows, hidden_cells, mixed_windows
-from factordiff.training.machines import choose_device
+from factordiff.training.account import account
+from factordiff.training.machines import choose_device, device_name
 
 BASE = "best of one number per expert"
 
@@ -97,6 +100,11 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=2_000, help="of each split")
     parser.add_argument("--shares", default="0.15,0.5,0.85")
     parser.add_argument("--verbatim", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--ship",
+        action="store_true",
+        help="copy the experts into the package as bfloat16 first; write their cards",
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -104,33 +112,48 @@ def main() -> None:
     corpus = load_corpus(arguments.corpus)
     splits = ("validation", "test")
     windows = {split: mixed_windows(corpus[split], arguments.windows).to(device) for split in splits}
-    folders = [find_expert(name) for name in arguments.experts.split(",")]
-    names = [found.name for found in folders]
-    experts = [load_expert(found.folder, device) for found in folders]
-    generalist = load_expert(arguments.generalist, device) if arguments.generalist else None
+    folders = [find_expert(name) for name in [*arguments.experts.split(","), arguments.generalist] if name]
+    runs = [found.folder.parent for found in folders]
+    if arguments.ship:
+        folders = [shipped(found) for found in folders]
+    everyone = {found.name: load_expert(found.folder, device) for found in folders}
+    names = [found.name for found in folders[: len(arguments.experts.split(","))]]
+    experts = [everyone[name] for name in names]
+    generalist = everyone[folders[-1].name] if arguments.generalist else None
     packages = windows["test"].package.cpu().numpy()
     result: dict[str, Any] = {
         "corpus": corpus.sha256,
-        "experts": {found.name: weight_hash(found.folder) for found in folders},
+        "weights": {found.name: weight_hash(found.folder) for found in folders},
         "windows": {split: len(windows[split]) for split in splits},
-        "device": str(device),
+        "device": device_name(device),
+        "shares": {},
     }
     for share in map(float, arguments.shares.split(",")):
         began = time.monotonic()
         rows, numbers = measure(experts, names, generalist, windows, share)
-        result[f"{share:g}"] = {**table(rows, packages), "fitted": numbers}
-        show(share, result[f"{share:g}"], time.monotonic() - began)
+        result["shares"][f"{share:g}"] = {**table(rows, packages), "fitted": numbers}
+        show(share, result["shares"][f"{share:g}"], time.monotonic() - began)
     if arguments.verbatim:
-        everyone = dict(zip(names, experts, strict=True))
         kinds: dict[str, type[TextSource]] = dict(zip(names, (Prose, Code), strict=False))
-        if generalist is not None:
-            everyone["generalist"] = generalist
         result["verbatim"] = {
             name: reproduced(expert, kinds.get(name, TextSource), corpus, arguments, device)
             for name, expert in everyone.items()
         }
+    if arguments.ship:
+        for found, run in zip(folders, runs, strict=True):
+            write_text_card(found.folder, result, account(found.folder, run))
+            print(f"wrote {found.folder / CARD}")
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def shipped(found: Found) -> Found:
+    """A copy of an expert among those of the package, rounded to bfloat16."""
+    config = read_config(found.folder)
+    network = build(config["backbone"], config["network"])
+    load_weights(network, found.folder)
+    folder = save_expert(network, SHIPPED / found.name, config["about"], torch.bfloat16)
+    return Found(found.name, folder)
 
 
 def reproduced(

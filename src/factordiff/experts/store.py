@@ -92,14 +92,22 @@ def network_for(backbone: str, settings: dict[str, Any], values: int, cells: int
     return settings
 
 
-def save_expert(network: Network, folder: str | Path, about: dict[str, Any] | None = None) -> Path:
+def save_expert(
+    network: Network,
+    folder: str | Path,
+    about: dict[str, Any] | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Path:
     """Write an expert's folder; `about` (objective, steps, data) travels in its config.json.
 
-    Each file appears whole or not at all; the configuration comes last.
+    In bfloat16 the file has half the size, and the weights are rounded. Each file appears whole or not at all; the
+    configuration comes last.
     """
     folder = Path(folder)
     names = {type_: name for name, (type_, _) in BACKBONES.items()}
-    weights = {name: weight.cpu().contiguous().clone() for name, weight in network.named_weights().items()}
+    weights = {
+        name: weight.to(dtype).cpu().contiguous().clone() for name, weight in network.named_weights().items()
+    }
     data = safetensors.torch.save(weights, {"format": "pt"})
     config = {
         "model_type": "factordiff",

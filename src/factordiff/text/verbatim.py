@@ -85,10 +85,10 @@ def restored(
 
 @torch.no_grad()
 def written(
-    experts: Sequence[Expert], composition: Composition, blank: Tokens, steps: int = STEPS, seed: int = 0
+    experts: Sequence[Expert], composition: Composition, blank: Tokens, steps: int | None = None, seed: int = 0
 ) -> Tokens:
     """Text drawn from nothing, by the reverse process: `blank` is as many rows of masks as are wanted."""
-    rule, item = Ancestral(steps), torch.arange(len(blank), device=blank.device)
+    rule, item = Ancestral(steps or STEPS), torch.arange(len(blank), device=blank.device)
     drawn = [
         sample(experts, composition, some, reveal=rule, temperature=1.0, seed=seed, items=items).x_0
         for some, items in zip(blank.split(ROWS), item.split(ROWS), strict=True)
