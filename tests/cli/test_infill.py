@@ -13,7 +13,7 @@ from factordiff.cli import infill as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import FactorDiffError
 from factordiff.experts.store import build, save_expert
-from factordiff.text.document import Document, lines_of
+from factordiff.text.document import TextDocument, lines_of
 from tests.experts.networks import small, stir
 
 TEXT = 'import os\n\n\ndef f(é):\n\treturn "x"  # said\n'
@@ -56,7 +56,7 @@ def test_lines_are_filled_and_the_rest_stays(desk: Path) -> None:
 def test_a_share_of_the_characters(desk: Path) -> None:
     one = run("file.py", "--mask", "0.5", "--method", "mixture", "--seed", "3")
     assert one.exit_code == 0, one.output
-    hidden = int(Document(TEXT).hidden("0.5", 3).sum())
+    hidden = int(TextDocument(TEXT).hidden("0.5", 3).sum())
     assert f"of {hidden} hidden characters" in one.output
     assert f"* all together: {hidden} characters" in one.output
 
@@ -76,7 +76,7 @@ def test_one_expert_alone(desk: Path) -> None:
         (["file.py", "--mask", "2-3"], "--mask: 2-3 hides nothing of file.py"),
         (["empty.py"], "empty.py: it is empty"),
         (["binary.py"], "binary.py: byte 0 is not UTF-8"),
-        (["file.py", "--experts", "grids"], "--experts: those of grids speak 10 values, a text has 96"),
+        (["file.py", "--experts", "grids"], "--experts: those of grids speak 10 values, file.py needs 96"),
         (
             ["file.py", "--experts", "text-prose"],
             "expert: 'text-prose' is neither a folder nor a shipped expert",
@@ -95,5 +95,5 @@ def test_refusals(arguments: list[str], said: str, desk: Path) -> None:
 
 
 def test_lines_end_at_newlines_only() -> None:
-    hidden = Document("a\x0cb\nc\r\n").hidden("1-2")
+    hidden = TextDocument("a\x0cb\nc\r\n").hidden("1-2")
     assert torch.equal(hidden, torch.tensor([True, True, True, False, True, False, False]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,7 @@ from factordiff.cli.method_options import MethodCommand, given_options
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factordiff.text.document import Document
-
-DEFAULT_EXPERTS = "text-prose,text-code"
+    from factordiff.solving.infill import Document
 
 
 @app.command(cls=MethodCommand)
@@ -24,8 +23,11 @@ def infill(
         str, typer.Option(help="Lines such as 10-14 or 3,7-9, or a share of the characters such as 0.3.")
     ] = "0.15",
     experts: Annotated[
-        str, typer.Option(help="Names or folders of experts, joined by commas; the first wins ties.")
-    ] = DEFAULT_EXPERTS,
+        str | None,
+        typer.Option(
+            help="Names or folders of experts, joined by commas; the first wins ties. For text text-prose,text-code."
+        ),
+    ] = None,
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[
         str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
@@ -47,28 +49,29 @@ def infill(
     from factordiff.solving.team import compose
     from factordiff.training.machines import choose_device
 
-    document = document_of(file)
-    hidden = document.hidden(mask, seed)
-    if not bool(hidden.any()):
+    documents = documents_of(file)
+    hidden = [document.hidden(mask, seed) for document in documents]
+    if not any(bool(cells.any()) for cells in hidden):
         raise InvalidInput(f"--mask: {mask} hides nothing of {file}; there is nothing to fill in")
-    names = [name.strip() for name in experts.split(",") if name.strip()]
-    alone = len(names) == 1 and method == "routing"
-    options: dict[str, Any] = given_options("single" if alone else method)
-    team = compose(names, method, device=choose_device(device), reveal=reveal, **options)
-    if team.experts[0].vocabulary != document.vocabulary:
-        raise InvalidInput(
-            f"--experts: those of {experts} speak {team.experts[0].vocabulary.size} values, a text has "
-            f"{document.vocabulary.size}; name experts of text"
-        )
     if out is not None:
         from factordiff.evaluation.places import check_file
 
         check_file("--out", out)
-    fill_and_show(team, document, hidden, temperature, seed, out)
+    who = experts or documents[0].default_experts
+    names = [name.strip() for name in who.split(",") if name.strip()]
+    alone = len(names) == 1 and method == "routing"
+    options: dict[str, Any] = given_options("single" if alone else method)
+    team = compose(names, method, device=choose_device(device), reveal=reveal, **options)
+    size, expected = team.experts[0].vocabulary.size, documents[0].vocabulary.size
+    if size != expected:
+        raise InvalidInput(
+            f"--experts: those of {who} speak {size} values, {file} needs {expected}; name experts of its kind"
+        )
+    fill_and_show(team, documents, hidden, temperature, seed, out)
 
 
-def document_of(file: Path) -> Document:
-    """What a file holds, by its ending; whatever has `cells`, `hidden`, `shown`, `vocabulary` and `window` will do."""
+def documents_of(file: Path) -> Sequence[Document]:
+    """What a file holds, by its ending: another kind of file is another reader here."""
     from factordiff.text.document import read_document
 
-    return read_document(file)
+    return [read_document(file)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -15,18 +16,36 @@ from torch import Tensor
 from factordiff.arc.svg import expert_color
 from factordiff.cli.solve_display import LETTERS
 from factordiff.experts.store import write_whole
-from factordiff.solving.infill import Infilled, infill
+from factordiff.solving.infill import Document, Infilled, Progress, infill
 from factordiff.solving.team import Team
-from factordiff.text.document import Document, lines_of
+from factordiff.text.document import lines_of
 
 NOBODY_ALONE = "all together"
 
 
 def fill_and_show(
-    team: Team, document: Document, hidden: Tensor, temperature: float | None, seed: int, out: Path | None
+    team: Team,
+    documents: Sequence[Document],
+    hidden: Sequence[Tensor],
+    temperature: float | None,
+    seed: int,
+    out: Path | None,
 ) -> None:
-    """Fill the hidden cells, print the text with who decided what, and write it if that is asked for."""
+    """Fill the hidden cells, print every document with who decided what, and write them if that is asked for."""
     console = Console(highlight=False, soft_wrap=True)
+    written = []
+    for document, cells in zip(documents, hidden, strict=True):
+        if document.title:
+            console.print(document.title, style="bold", markup=False)
+        written.append(_fill_one(console, team, document, cells, temperature, seed))
+    if out is not None:
+        write_whole(out, "".join(written).encode())
+        console.print(f"wrote {out}", markup=False)
+
+
+def _fill_one(
+    console: Console, team: Team, document: Document, hidden: Tensor, temperature: float | None, seed: int
+) -> str:
     x_0 = document.cells
     x_t = torch.where(hidden, document.vocabulary.mask, x_0)
     begun = time.perf_counter()
@@ -37,24 +56,21 @@ def fill_and_show(
     text = document.shown(filled.x_0, hidden)
     colored = console.color_system is not None and not console.no_color
     console.print(drawn(text, filled, colored), end="" if text.endswith("\n") else "\n")
-    console.print(legend(team, filled, colored))
+    console.print(legend(team, filled, document.unit, colored))
     right = int((filled.x_0 == x_0)[hidden].sum())
-    count = int(hidden.sum())
     console.print(
-        f"{right} of {count} hidden characters as they were; {' + '.join(team.names)}, {team.method_name}, "
-        f"{filled.passes} passes, {time.perf_counter() - begun:.1f} s",
+        f"{right} of {int(hidden.sum())} hidden {document.unit} as they were; {' + '.join(team.names)}, "
+        f"{team.method_name}, {filled.passes} passes, {time.perf_counter() - begun:.1f} s",
         style="dim",
         markup=False,
     )
-    if out is not None:
-        write_whole(out, text.encode())
-        console.print(f"wrote {out}", markup=False)
+    return text
 
 
-def _progress(status: Status, begun: float):  # type: ignore[no-untyped-def]
+def _progress(status: Status, begun: float) -> Progress:
     def hear(done: int, total: int) -> None:
         left = (time.perf_counter() - begun) * (total - done) / max(done, 1)
-        status.update(f"{done} of {total} characters, {left:.0f} s left")
+        status.update(f"{done} of {total}, {left:.0f} s left")
 
     return hear
 
@@ -84,15 +100,15 @@ def _mark(was_hidden: bool, expert: int) -> str:
     return " " if not was_hidden else "*" if expert < 0 else LETTERS[expert % len(LETTERS)]
 
 
-def legend(team: Team, filled: Infilled, colored: bool) -> Text:
-    """Which color or letter is whose, and how many characters each decided."""
+def legend(team: Team, filled: Infilled, unit: str, colored: bool) -> Text:
+    """Which color or letter is whose, and how many cells each decided."""
     shown = Text()
     who = filled.decided_by[filled.hidden]
     for index, name in enumerate(team.names):
         shown.append(
             "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
         )
-        shown.append(f" {name}: {int((who == index).sum())} characters   ")
+        shown.append(f" {name}: {int((who == index).sum())} {unit}   ")
     if bool((who < 0).any()):
-        shown.append(f"{'' if colored else '* '}{NOBODY_ALONE}: {int((who < 0).sum())} characters")
+        shown.append(f"{'' if colored else '* '}{NOBODY_ALONE}: {int((who < 0).sum())} {unit}")
     return shown

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.story import NOBODY, decided_by
 from factordiff.solving.team import Team
+from factordiff.vocabulary import Vocabulary
 
 Progress = Callable[[int, int], None]
+
+
+@runtime_checkable
+class Document(Protocol):
+    """Something of a file that can be hidden in part and filled in: a text, or one sequence among several."""
+
+    title: str  # what it is called where a file holds several
+    unit: str  # what a cell is called, in the plural
+    default_experts: str  # who fills it in when nobody is named
+    window: int  # the most cells that these experts see at once
+    vocabulary: Vocabulary
+
+    @property
+    def cells(self) -> Int[Tensor, " cell"]:
+        """The values that experts see."""
+        ...
+
+    def hidden(self, spec: str, seed: int = 0) -> Bool[Tensor, " cell"]:
+        """The cells that `--mask` hides; what it does not understand is refused."""
+        ...
+
+    def shown(self, x_0: Int[Tensor, " cell"], hidden: Bool[Tensor, " cell"]) -> str:
+        """One character per cell: hidden ones as they were filled in, the others as they were."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ SPELLED = "lines such as 10-14 or 3,7-9, or a share of the characters such as 0.
 
 
 @dataclass(frozen=True, eq=False)
-class Document:
+class TextDocument:
     """A file's text, character by character.
 
     Experts read tabs as spaces and whatever is not ASCII as question marks; where such a character is given, it is
@@ -29,6 +29,9 @@ class Document:
     """
 
     text: str
+    title = ""
+    unit = "characters"
+    default_experts = "text-prose,text-code"
     vocabulary = BYTES
     window = LENGTH
 
@@ -72,7 +75,7 @@ def lines_of(text: str) -> list[str]:
     return list(io.StringIO(text, newline="\n"))
 
 
-def read_document(file: Path) -> Document:
+def read_document(file: Path) -> TextDocument:
     """A text file, which must be UTF-8 and not empty."""
     try:
         text = file.read_bytes().decode("utf-8")
@@ -82,4 +85,4 @@ def read_document(file: Path) -> Document:
         raise DataError(f"{file}: byte {error.start} is not UTF-8; expected a text file") from error
     if not text:
         raise DataError(f"{file}: it is empty; there is nothing to hide")
-    return Document(text)
+    return TextDocument(text)

@@ -85,7 +85,11 @@ def restored(
 
 @torch.no_grad()
 def written(
-    experts: Sequence[Expert], composition: Composition, blank: Tokens, steps: int | None = None, seed: int = 0
+    experts: Sequence[Expert],
+    composition: Composition,
+    blank: Tokens,
+    steps: int | None = None,
+    seed: int = 0,
 ) -> Tokens:
     """Text drawn from nothing, by the reverse process: `blank` is as many rows of masks as are wanted."""
     rule, item = Ancestral(steps or STEPS), torch.arange(len(blank), device=blank.device)
