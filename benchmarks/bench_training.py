@@ -22,11 +22,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from factordiff.diffusion.objectives import diffusion_loss, full
 from factordiff.experts import attention
 from factordiff.experts.condition import Condition
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import build
 from factordiff.streams import Purpose, integers
 from factordiff.training.settings import Settings
 from factordiff.training.step import Loss, Recorded, Step
+from factordiff.vocabulary import Vocabulary
 
 PEAK = 790e12  # bf16 matrix products per second, measured on an H200
 
@@ -35,6 +36,7 @@ class RandomGrids:
     """Batches of random grids, drawn on the device like real ones."""
 
     digest = "random"
+    vocabulary, cells = Vocabulary(10), 100
 
     def draw(self, seed: int, step: Tensor, items: Tensor) -> tuple[Condition, Tensor]:
         pair = torch.arange(8, device=items.device)[None, :, None]

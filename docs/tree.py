@@ -17,13 +17,15 @@ COLUMN, WIDTH = 26, 140
 
 # Folders in the order of the imports, each after those it builds on.
 ORDER = [
-    "diffusion", "experts", "composition", "sampling", "toy", "fitting", "training", "arc", "evaluation", "solving",
+    "diffusion", "experts", "composition", "sampling", "engine", "toy", "fitting", "training", "arc", "text",
+    "evaluation", "solving",
     "experiments", "cli", "web", "weights",
 ]  # fmt: skip
 # Folders and files that cannot speak for themselves.
 SPEECHLESS = {
     "arc/data": "The built data set: arrays, manifest, the measurements behind the choice of tasks.",
     "py.typed": "The package carries its types.",
+    "text/packages.json": "The packages of the corpus: version, licence and sha256 of each.",
     "weights": "The shipped experts.",
     "web/static": "The page itself.",
 }

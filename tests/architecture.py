@@ -29,6 +29,7 @@ LAYERS = {
     "training": 6,
     "arc": 7,
     "evaluation": 8,
+    "text": 8,
     "experiments": 9,
     "solving": 9,
     "web": 10,

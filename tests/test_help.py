@@ -18,6 +18,7 @@ from factordiff.arc import selection
 from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
 from factordiff.experts import whereabouts
+from factordiff.experts.store import build, save_expert
 from tests.solving_experts import task, tiny_experts
 
 
@@ -55,8 +56,12 @@ BEFORE = {
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a task, and small networks under the names of the shipped experts."""
     write_task(task(), tmp_path / "task.json")
+    (tmp_path / "example.py").write_text("import os\n\n# where we are\nprint(os.getcwd())\n")
     for names in (("trans-full", "conv-full"), ("trans-occ", "trans-color")):
         tiny_experts(tmp_path / "weights", names)
+    for name in ("text-prose", "text-code"):
+        sizes = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 1}
+        save_expert(build("transformer", sizes), tmp_path / "weights" / name)
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -106,9 +106,12 @@ def _text(path: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["huge"], "preset: expected one of paper, fast, tiny, got 'huge'"),
+        (["huge"], "preset: expected one of paper, fast, tiny, sequence, got 'huge'"),
         (["tiny", "--objective", "shape"], "objective: expected one of full, occupancy, color, got 'shape'"),
-        (["tiny", "--backbone", "mlp"], "backbone: expected one of trans-ir, conv-ir, got 'mlp'"),
+        (
+            ["tiny", "--backbone", "mlp"],
+            "backbone: expected one of trans-ir, conv-ir, transformer, got 'mlp'",
+        ),
         (["tiny", "--device", "tpu"], "device: expected one of auto, cpu, cuda, mps, got 'tpu'"),
         (["tiny", "--refinement", "2"], "--refinement: expected H,L such as 2,2, got '2'"),
     ],
@@ -214,3 +217,49 @@ def test_the_laptop_preset_learns_its_tasks(tmp_path: Path) -> None:
     assert len(preset("tiny").tasks or ()) == 8
     assert preset("tiny").validation_items == 8 * 40  # all that are held out
     assert summary["decoded_exact"] >= 0.5
+
+
+def test_data_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    monkeypatch.chdir(tmp_path)
+    rows = (np.arange(20)[:, None] + np.arange(12)) % 5
+    np.savez("rows.npz", train=rows, validation=rows[:4])
+    words = ["sequence", "--source", "rows.npz", "--network", "width=16,blocks=1,heads=2", "--batch", "4"]
+    done = run(*words, "--max-steps", "2", "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    last = done.output.strip().splitlines()[-1]
+    assert "bits per cell and" in last
+    assert last.endswith("weights in runs/sequence-transformer-full/weights")
+    config = read_config("runs/sequence-transformer-full/weights")
+    assert config["network"] == {
+        "values": 5, "length": 12, "width": 16, "blocks": 1, "heads": 2, "expansion": 4,
+    }  # fmt: skip
+    again = command(config)
+    assert again == (
+        "factordiff train sequence --source rows.npz --network width=16,blocks=1,heads=2 --batch 4 --max-steps 2"
+    )
+    np.savez("rows.npz", train=rows[::-1], validation=rows[:4])
+    with pytest.raises(CheckpointError, match="the checkpoint has data = "):
+        raise run(*words, "--max-steps", "3", "--device", "cpu", "--resume").exception
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sequence"], "--source: the preset sequence needs one"),
+        (["sequence", "--source", "none.npz"], "none.npz: cannot be read as a file of arrays"),
+        (["sequence", "--source", "rows.csv"], "source: expected module:Class"),
+        (
+            ["sequence", "--source", "x.npz", "--more-data", "m.npz"],
+            "--more-data: it goes with the RE-ARC data set",
+        ),
+        (["tiny", "--network", "width"], "--network: expected NAME=VALUE,NAME=VALUE such as width=64"),
+        (["tiny", "--network", "depth=3"], "network: trans-ir has no setting depth"),
+        (["tiny", "--backbone", "transformer"], "network: transformer has no setting context, cycles"),
+    ],
+)
+def test_sources_that_are_refused(arguments: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FactorDiffError) as refused:
+        raise run(*arguments, "--device", "cpu", "--out", str(tmp_path / "run")).exception
+    assert str(refused.value).startswith(said)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from factordiff.experts.condition import Condition
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import build
 from factordiff.streams import Purpose, integers, uniform
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.experts.conv_config import ConvIRConfig
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import build
 from factordiff.training.settings import PRESETS
 from tests.experts import paper_reference as reference

@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff import compose
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition, Inside
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import build, load_expert, save_expert
 from tests.experts.networks import BACKBONES, CONDITIONINGS, SMALL, condition, small
 

@@ -15,24 +15,26 @@ from factordiff.experts.store import build
 from factordiff.training.step import Step
 from tests.experts.networks import stir
 from tests.training.runs import NETWORK, SETTINGS
-from tests.training.synthetic import Flips
+from tests.training.synthetic import SEQUENCES, Counting, Flips
 
 
 def main() -> None:
     torch.set_num_threads(1)
     backbone, kind = sys.argv[1:]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    fields = {**NETWORK, "cycles": [2, 2]}
+    fields, source, agreement = {**NETWORK, "cycles": [2, 2]}, Flips(side=3), 0.1
     if kind == "literal":
         fields |= {"conditioning": "paper", "literal": True}
+    if backbone == "transformer":
+        fields, source, agreement = SEQUENCES, Counting(), 0.0
     errors: dict[str, list[float]] = {"float32": [], "bfloat16": [], "no average": []}
     for dtype in (torch.float32, torch.bfloat16):
         network = build(backbone, fields)
         stir(network)
         network = network.to(device)
-        settings = replace(SETTINGS, batch=16, agreement=0.1, ema=0.0)
-        plain = Step(network, Flips(side=3), settings, torch.float32, torch.float32)
-        quick = Step(network, Flips(side=3), replace(settings, compile="blocks"), dtype, torch.float32)
+        settings = replace(SETTINGS, batch=16, agreement=agreement, ema=0.0)
+        plain = Step(network, source, settings, torch.float32, torch.float32)
+        quick = Step(network, source, replace(settings, compile="blocks"), dtype, torch.float32)
         for number in (3, 4):  # the second batch is new to the compiled function
             step = torch.tensor(number, device=device)
             network.parts, compiled = plain_parts(network), network.parts

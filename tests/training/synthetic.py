@@ -6,6 +6,7 @@ import torch
 
 from factordiff.experts.condition import Condition
 from factordiff.streams import Purpose, integers
+from factordiff.vocabulary import Vocabulary
 
 FRAMES = 3
 
@@ -18,6 +19,7 @@ class Flips:
     ) -> None:
         self.side, self.device, self.values, self.kinds = side, device, values, kinds
         self.min_frames = min_frames
+        self.vocabulary, self.cells = Vocabulary(10), side**2
         self.digest = f"flips-{side}-{values}-{kinds}"
 
     def draw(self, seed, step, items, purpose=Purpose.QUERY):
@@ -40,6 +42,26 @@ class Flips:
         missing = integers(FRAMES - self.min_frames + 1, seed, purpose, step, items, FRAMES + 2)
         present = frame[None, :FRAMES] <= FRAMES - missing[:, None]
         return Condition(grids[:, 0], grids[:, 1:], outputs[:, 1:], present), outputs[:, 0]
+
+    def validation(self, items):
+        index = torch.arange(items, device=self.device)
+        return self.draw(0, torch.zeros((), dtype=torch.int64, device=self.device), index, Purpose.EVALUATION)
+
+
+SEQUENCES = {"width": 16, "blocks": 2, "heads": 2}
+
+
+class Counting:
+    """Sequences that count up from anywhere, modulo seven: nothing is told, all follows from the neighbours."""
+
+    vocabulary, cells, digest = Vocabulary(7), 12, "counting"
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+
+    def draw(self, seed, step, items, purpose=Purpose.QUERY):
+        first = integers(7, seed, purpose, step, items)
+        return None, (first[:, None] + torch.arange(12, device=items.device)) % 7
 
     def validation(self, items):
         index = torch.arange(items, device=self.device)

@@ -10,8 +10,16 @@ import pytest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backbone", ["trans-ir", "conv-ir"])
-@pytest.mark.parametrize("kind", ["latents", "literal"])
+@pytest.mark.parametrize(
+    ("backbone", "kind"),
+    [
+        ("trans-ir", "latents"),
+        ("trans-ir", "literal"),
+        ("conv-ir", "latents"),
+        ("conv-ir", "literal"),
+        ("transformer", "sequence"),
+    ],
+)
 def test_loss_and_gradient(backbone: str, kind: str) -> None:
     command = [sys.executable, "-m", "tests.training.compiled_run", backbone, kind]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

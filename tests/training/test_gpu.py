@@ -9,15 +9,22 @@ import torch
 
 from factordiff.training.step import Recorded
 from tests.training.runs import StopAt, digest, trainer
-from tests.training.synthetic import Flips
+from tests.training.synthetic import SEQUENCES, Counting, Flips
 
 pytestmark = pytest.mark.gpu
 
 
-def test_a_recorded_step_is_the_step() -> None:
+SOURCES = {
+    "trans-ir": {"source": Flips(side=3, device="cuda")},
+    "transformer": {"source": Counting("cuda"), "backbone": "transformer", "network": SEQUENCES},
+}
+
+
+@pytest.mark.parametrize("backbone", SOURCES)
+def test_a_recorded_step_is_the_step(backbone: str) -> None:
     ends = []
     for recorded in (False, True):
-        run = trainer(device="cuda", source=Flips(side=3, device="cuda"), graph="off", dtype="float32")
+        run = trainer(device="cuda", graph="off", dtype="float32", **SOURCES[backbone])
         advance = Recorded(run.step) if recorded else run.step
         for _ in range(10):
             advance()

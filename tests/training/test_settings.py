@@ -78,7 +78,7 @@ def test_impossible_settings_are_refused(field: str, value: object) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(Unavailable, match="expected one of paper, fast, tiny, got 'huge'"):
+    with pytest.raises(Unavailable, match="expected one of paper, fast, tiny, sequence, got 'huge'"):
         preset("huge")
     with pytest.raises(Unavailable, match="objective: expected one of full, occupancy, color, got 'shape'"):
         Settings(objective="shape")

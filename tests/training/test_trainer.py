@@ -286,7 +286,7 @@ def test_devices() -> None:
 
 def test_a_checkpoint_of_the_real_experts_is_small(tmp_path: Path) -> None:
     for backbone in ("trans-ir", "conv-ir"):
-        run = trainer(tmp_path / backbone, backbone=backbone, network={})
+        run = trainer(tmp_path / backbone, source=Flips(side=10), backbone=backbone, network={})
         run._save()
         (path,) = (tmp_path / backbone).glob("checkpoint-*")
         assert path.stat().st_size <= 16_000_000

@@ -46,7 +46,7 @@ def test_one_shot_by_hand() -> None:
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     network, condition, x_0 = made()
     whole = one_shot(network, condition, x_0), validation_loss(network, condition, x_0, "full")
-    monkeypatch.setattr(validation, "ROWS", 4)
+    monkeypatch.setattr(validation, "CELLS", 4 * 9)
     parts = one_shot(network, condition, x_0), validation_loss(network, condition, x_0, "full")
     assert parts[0] == pytest.approx(whole[0], rel=1e-5)
     assert parts[1] == pytest.approx(whole[1], rel=1e-5)

@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.arc.dataset import Dataset
+from factordiff.arc.grid import CELLS, COLORS
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.training.settings import Settings
@@ -19,6 +20,7 @@ class ArcSource:
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         self.dataset, self.settings = dataset, settings
         self.digest = dataset.sha256
+        self.vocabulary, self.cells = COLORS, CELLS
         self._symmetries = torch.tensor(settings.symmetry_weights(), device=dataset.device)
         self._alike = dataset.exchangeable() if settings.rename > 0.0 else None
         self._by_size = dataset.evenly_sized() if settings.sized > 0.0 else None

@@ -10,6 +10,7 @@ from factordiff.cli import diagnose as _diagnose  # noqa: F401
 from factordiff.cli import eval as _eval  # noqa: F401
 from factordiff.cli import experts as _experts  # noqa: F401
 from factordiff.cli import fit as _fit  # noqa: F401
+from factordiff.cli import infill as _infill  # noqa: F401
 from factordiff.cli import play as _play  # noqa: F401
 from factordiff.cli import reproduce as _reproduce  # noqa: F401
 from factordiff.cli import solve as _solve  # noqa: F401

@@ -35,8 +35,8 @@ def experts(
             Markdown(_without_front_matter(path.read_text())) if path.is_file() else f"{name} has no card yet"
         )
         return
-    names = shipped_experts()
-    if not names:
+    names, of_text = shipped_experts(), shipped_experts(of_text=True)
+    if not names + of_text:
         console.print(f"No experts come with this version; {SMALL}", highlight=False, soft_wrap=True)
         return
     table = Table(box=SIMPLE, caption=CAPTION)
@@ -47,6 +47,8 @@ def experts(
     for shipped in names:
         table.add_row(shipped, *_row(find_expert(shipped).folder))
     console.print(table)
+    if of_text:
+        console.print(f"Of text, for factordiff infill: {', '.join(of_text)}", highlight=False)
 
 
 def _row(folder: Path) -> list[str]:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from factordiff.cli.app import app
-from factordiff.cli.training_display import Display, console, divergence_sentence, summary_sentence
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
     from factordiff.training.settings import Settings
 
-DIVERGED = 3  # the exit code of a run that stopped on non-finite steps
-
 
 @app.command()
 def train(
-    preset: Annotated[str, typer.Argument(help="paper, fast or tiny.")] = "fast",
-    objective: Annotated[str, typer.Option(help="full, occupancy or color.")] = "full",
-    backbone: Annotated[str, typer.Option(help="trans-ir or conv-ir.")] = "trans-ir",
+    preset: Annotated[str, typer.Argument(help="paper, fast, tiny or sequence.")] = "fast",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Other data than RE-ARC: module:Class, or an .npz with integer arrays train and validation."
+        ),
+    ] = None,
+    objective: Annotated[str | None, typer.Option(help="full, occupancy or color.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="trans-ir, conv-ir, or transformer for sequences without a condition.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="Of the weights, the batches and the noise.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop in time, start-up included.")] = None,
@@ -68,6 +73,9 @@ def train(
     ] = None,
     pair_patch: Annotated[int | None, typer.Option(help="Side of a demonstration token (trans-ir).")] = None,
     head: Annotated[str | None, typer.Option(help="Initial output head: zero or default.")] = None,
+    network: Annotated[
+        str | None, typer.Option(help="More of the network's settings, such as width=64,blocks=2.")
+    ] = None,
     identity_share: Annotated[
         float | None, typer.Option(help="Share of batches in the data's own orientation.")
     ] = None,
@@ -128,6 +136,8 @@ def train(
 
     Example: factordiff train tiny --max-steps 5 --out runs/first
 
+    Data of your own: factordiff train sequence --source words.npz --out runs/words
+
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
 
     Exit codes:
@@ -142,7 +152,7 @@ def train(
         given["tasks"] = None if tasks == "all" else tuple(tasks.split(","))
     if emphasis is not None:
         given["emphasis"] = _emphasis(emphasis)
-    network: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "conditioning": conditioning,
         "literal": literal,
         "pair_patch": pair_patch,
@@ -153,18 +163,23 @@ def train(
         "sees_sizes": sees_sizes,
     }
     if refinement is not None:
-        network["cycles"] = _cycles(refinement)
-    settings = _settings(preset, given, {key: value for key, value in network.items() if value is not None})
+        fields["cycles"] = _cycles(refinement)
+    if network is not None:
+        fields |= _network(network)
+    settings = _settings(preset, given, {key: value for key, value in fields.items() if value is not None})
     if deterministic:
         settings = _deterministic(settings)
-    out = out or Path("runs") / f"{preset}-{backbone}-{objective}"
+    out = out or Path("runs") / f"{preset}-{settings.backbone}-{settings.objective}"
     if new_head and init_from is None:
         raise InvalidInput("--new-head: goes with --init-from; without it every weight begins anew")
-    _run(settings, device, out, resume, init_from, new_head, more_data, max_minutes, started, tensorboard)
+    from factordiff.cli.training_run import run
+
+    run(settings, device, out, resume, init_from, new_head, more_data, max_minutes, started, tensorboard)
 
 
 _SETTINGS = frozenset(
     {
+        "source",
         "objective",
         "backbone",
         "seed",
@@ -207,6 +222,20 @@ def _cycles(text: str) -> list[int]:
     return [outer, inner]
 
 
+def _network(text: str) -> dict[str, Any]:
+    """The named settings as the JSON that they would be; words need no quotes."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, separator, value = part.partition("=")
+        if not (separator and name and value):
+            raise InvalidInput(f"--network: expected NAME=VALUE,NAME=VALUE such as width=64, got {text!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
 def _emphasis(text: str) -> dict[str, int]:
     try:
         return {task: int(times) for task, times in (part.split("=") for part in text.split(","))}
@@ -236,53 +265,3 @@ def _deterministic(settings: Settings) -> Settings:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
     return dataclasses.replace(settings, compile="none", graph="off")
-
-
-def _run(
-    settings: Settings,
-    device_name: str,
-    out: Path,
-    resume: bool,
-    init_from: Path | None,
-    new_head: bool,
-    more_data: Path | None,
-    max_minutes: float | None,
-    started: float,
-    tensorboard: bool,
-) -> None:
-    from factordiff.arc.dataset import Dataset
-    from factordiff.arc.source import ArcSource
-    from factordiff.experts.whereabouts import WEIGHTS
-    from factordiff.training.log import Observer, TensorBoard
-    from factordiff.training.machines import choose_device, join, leave, where_to_draw
-    from factordiff.training.trainer import Trainer
-
-    device = choose_device(device_name)
-    machines = join(device)
-    display = Display(settings.max_steps)
-    observers: tuple[Observer, ...] = (display,)
-    if tensorboard and machines.writes:
-        observers = (*observers, TensorBoard(out / "tensorboard"))
-    try:
-        source = ArcSource(Dataset.load(where_to_draw(device), more=more_data), settings)
-        trainer = Trainer(
-            settings,
-            source,
-            device=device,
-            out=out,
-            resume=resume,
-            init_from=init_from,
-            new_head=new_head,
-            machines=machines,
-            observers=observers,
-        )
-        summary = trainer.run(max_minutes, started)
-    finally:
-        display.close()
-        leave()
-    if machines.writes:
-        if summary["diverged"]:
-            Console(stderr=True).print(divergence_sentence(summary, out), soft_wrap=True, highlight=False)
-        console.print(summary_sentence(summary, out / WEIGHTS), soft_wrap=True)
-    if summary["diverged"]:
-        raise typer.Exit(DIVERGED)

@@ -19,9 +19,14 @@ def summary_sentence(summary: dict[str, Any], weights: Path) -> str:
         f"{summary['seconds'] / 60:.1f} min",
         f"{rate:.1f} ms/step with start-up and checks",
         f"loss {summary['loss']:.4f}",
-        f"pixel {100 * summary['pixel']:.2f} %",
-        f"exact {100 * summary['exact']:.2f} % in one pass, {100 * summary['decoded_exact']:.2f} % in twenty",
     ]
+    if "exact" in summary:
+        parts.append(f"pixel {100 * summary['pixel']:.2f} %")
+        parts.append(
+            f"exact {100 * summary['exact']:.2f} % in one pass, {100 * summary['decoded_exact']:.2f} % in twenty"
+        )
+    else:
+        parts.append(_filled_in(summary))
     if summary["objective"] == "occupancy":
         parts.append(f"occupancy {100 * summary['occupancy']:.2f} %")
         parts.append(f"largest color share {summary['largest_share_at_foreground']:.3f}")
@@ -33,6 +38,16 @@ def summary_sentence(summary: dict[str, Any], weights: Path) -> str:
         f"of step {summary['weights_of_step']} " if summary["weights_of_step"] != summary["step"] else ""
     )
     return ", ".join([*parts, f"weights {of_step}in {weights}"])
+
+
+def _filled_in(event: dict[str, Any]) -> str:
+    """How well hidden cells are filled in where nothing is told."""
+    shares = [name.removeprefix("bits_at_") for name in event if name.startswith("bits_at_")]
+    return ", ".join(
+        f"{event[f'bits_at_{share}']:.3f} bits per cell and {100 * event[f'right_at_{share}']:.1f} % right with "
+        f"{share} % hidden"
+        for share in shares
+    )
 
 
 def divergence_sentence(summary: dict[str, Any], out: Path) -> str:
@@ -66,10 +81,10 @@ class Display:
         elif event["event"] == "note":
             console.print(event["note"], soft_wrap=True)
         elif event["event"] == "check":
-            self._check = (
-                f"validation loss {event['loss']:.4f}, pixel {100 * event['pixel']:.1f} %, "
-                f"exact {100 * event['exact']:.1f} %"
-            )
+            reached = _filled_in(event)
+            if "exact" in event:
+                reached = f"pixel {100 * event['pixel']:.1f} %, exact {100 * event['exact']:.1f} %"
+            self._check = f"validation loss {event['loss']:.4f}, {reached}"
             if not self._live:
                 console.print(f"step {event['step']}: {self._check}", soft_wrap=True)
         elif event["event"] == "log":

@@ -20,7 +20,7 @@ from factordiff.engine.queue import Queue
 from factordiff.errors import InvalidInput
 from factordiff.experts.asked import CHUNK
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.top_k import check_k
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import Selection, check_condition, check_request, check_trace

@@ -10,7 +10,7 @@ import torch
 from factordiff.engine.checked import CheckedFastPath, disagreement
 from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.refinement import Network, Parts
+from factordiff.experts.network import Network
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -46,7 +46,7 @@ class FastNetwork:
         if cuda if compile is None else compile:
             self._compile(network.parts, kernel=cuda and network.dtype.itemsize == 2)
 
-    def _compile(self, plain: Parts, kernel: bool) -> None:
+    def _compile(self, plain: Any, kernel: bool) -> None:
         import torch._dynamo.config as dynamo  # takes a second that eager passes need not spend
 
         # Networks of one kind share their code, and each has versions of it.
@@ -60,7 +60,7 @@ class FastNetwork:
             faster = {"compiled": compiled, **({"kernel": with_kernel} if kernel else {})}
             ways = {} if name in NEVER_COMPILED else faster
             self._verified.append(CheckedFastPath(name, slow, ways, self.network.dtype))
-        self.network.parts = Parts(*self._verified)
+        self.network.parts = type(plain)(*self._verified)
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -19,7 +19,7 @@ from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
 from factordiff.evaluation.near_ties import Course, Noted
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Samples
 from factordiff.state import SamplerState

@@ -12,9 +12,32 @@ from factordiff.errors import InvalidInput
 
 @dataclass(frozen=True)
 class NetworkConfig(ABC):
-    """What both backbones have in common; each adds its own."""
+    """What every network has: so many values at so many cells."""
 
     values: int = 10
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many cells the canvas has."""
+
+    @classmethod
+    def sized(cls, values: int, cells: int) -> dict[str, int]:
+        """The settings that follow from data of so many values and cells; a network of fixed size has none."""
+        return {}
+
+    def as_json(self) -> dict[str, Any]:
+        """The configuration as plain JSON values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class RefinementConfig(NetworkConfig):
+    """What the two backbones with iterative refinement have in common; each adds its own."""
+
     layout: tuple[int, int] = (10, 10)
     width: int = 144
     context: int = 144
@@ -63,10 +86,3 @@ class NetworkConfig(ABC):
     @abstractmethod
     def pair_layout(self) -> tuple[int, int]:
         """Rows and columns of a demonstration's tokens."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The configuration as plain JSON values."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in dataclasses.asdict(self).items()
-        }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import grid_encoder_slots, paper_slots
-from factordiff.experts.config import NetworkConfig
+from factordiff.experts.config import RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, convolution, linear
 from factordiff.experts.told import modulation_slots
@@ -17,7 +17,7 @@ EXPANSION = 1  # of the latents' own layer
 
 
 @dataclass(frozen=True)
-class ConvIRConfig(NetworkConfig):
+class ConvIRConfig(RefinementConfig):
     """Conv-IR: 128 channels, two residual blocks, GroupNorm(8), context dimension 256.
 
     With the paper's conditioning it is the appendix's convnet, to the letter if `literal`. With latents, cells also

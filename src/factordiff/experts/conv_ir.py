@@ -15,7 +15,7 @@ from factordiff.experts.conv_config import BLOCKS, ConvIRConfig, conv_slots
 from factordiff.experts.convnet import Planes, attend, convolved, halved, same_size
 from factordiff.experts.latents import latent_keys_values, prepare_latents
 from factordiff.experts.parameters import Layout, Weights
-from factordiff.experts.refinement import Network
+from factordiff.experts.refinement import RefinementNetwork
 from factordiff.experts.told import modulations, tell
 from factordiff.experts.transformer import rotations
 from factordiff.types import CellLogProbs, Tokens
@@ -34,7 +34,7 @@ class ConvEncoded(NamedTuple):
     values: Float[Tensor, "item block head latent size"] | None
 
 
-class ConvIR(Network):
+class ConvIR(RefinementNetwork):
     """The convolutional expert: local patterns at full resolution, wider ones below it, and a look at all cells."""
 
     config: ConvIRConfig

@@ -14,11 +14,12 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
-from factordiff.errors import CheckpointError, MissingDependency, Unavailable
+from factordiff.errors import CheckpointError, InvalidInput, MissingDependency, Unavailable
 from factordiff.experts.config import NetworkConfig
 from factordiff.experts.conv_config import ConvIRConfig
 from factordiff.experts.conv_ir import ConvIR
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
+from factordiff.experts.sequence import SequenceConfig, SequenceTransformer
 from factordiff.experts.trans_config import TransIRConfig
 from factordiff.experts.trans_ir import TransIR
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
@@ -29,6 +30,7 @@ TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
 BACKBONES: dict[str, tuple[type[Network], type[NetworkConfig]]] = {
     "trans-ir": (TransIR, TransIRConfig),
     "conv-ir": (ConvIR, ConvIRConfig),
+    "transformer": (SequenceTransformer, SequenceConfig),
 }
 
 
@@ -76,6 +78,20 @@ def build(backbone: str, settings: dict[str, Any] | None = None, seed: int = 0) 
     return network(config(**fields), seed)  # type: ignore[call-arg, arg-type]
 
 
+def network_for(backbone: str, settings: dict[str, Any], values: int, cells: int) -> dict[str, Any]:
+    """A network's settings for data of so many values and cells; one that is made for other data is refused."""
+    if backbone in BACKBONES:
+        settings = {**BACKBONES[backbone][1].sized(values, cells), **settings}
+    made = build(backbone, settings).config
+    if (made.values, made.cells) != (values, cells):
+        others = ", ".join(name for name, (_, config) in BACKBONES.items() if config.sized(values, cells))
+        raise InvalidInput(
+            f"network: the data has {cells} cells of {values} values, this {backbone} is made for {made.cells} of "
+            f"{made.values}; set its sizes, or use --backbone {others}, which takes any"
+        )
+    return settings
+
+
 def save_expert(
     network: Network,
     folder: str | Path,
@@ -84,7 +100,8 @@ def save_expert(
 ) -> Path:
     """Write an expert's folder; `about` (objective, steps, data) travels in its config.json.
 
-    Each file appears whole or not at all; the configuration comes last.
+    In bfloat16 the file has half the size, and the weights are rounded. Each file appears whole or not at all; the
+    configuration comes last.
     """
     folder = Path(folder)
     names = {type_: name for name, (type_, _) in BACKBONES.items()}

@@ -17,7 +17,7 @@ from factordiff.experts.conditioning import (
     mean_over_frames,
     one_hot,
 )
-from factordiff.experts.config import NetworkConfig
+from factordiff.experts.config import RefinementConfig
 from factordiff.experts.latents import average_field, average_latents, latent_context
 from factordiff.experts.parameters import Slot, Weights, linear
 
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 
 
 def tell(
-    config: NetworkConfig,
+    config: RefinementConfig,
     weights: Weights,
     query: Int[Tensor, "item cell"],
     inputs: Frames,

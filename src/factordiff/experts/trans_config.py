@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning as cond
-from factordiff.experts.config import NetworkConfig
+from factordiff.experts.config import RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, linear
 from factordiff.experts.told import modulation_slots
@@ -15,7 +15,7 @@ LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no 
 
 
 @dataclass(frozen=True)
-class TransIRConfig(NetworkConfig):
+class TransIRConfig(RefinementConfig):
     """Trans-IR: d=144, two blocks, four heads of 36, FFN 4x, context dimension 144.
 
     `rotary`: None means yes, but for the literal network, since the paper has no rotary positions.

@@ -13,7 +13,7 @@ from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
 from factordiff.experts.latents import latent_keys_values, prepare_latents
 from factordiff.experts.parameters import Layout, Weights
-from factordiff.experts.refinement import Network
+from factordiff.experts.refinement import RefinementNetwork
 from factordiff.experts.told import modulations, tell
 from factordiff.experts.trans_config import TransIRConfig, trans_slots
 from factordiff.experts.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
@@ -29,7 +29,7 @@ class TransEncoded(NamedTuple):
     values: Float[Tensor, "item block head latent size"] | None
 
 
-class TransIR(Network):
+class TransIR(RefinementNetwork):
     """The transformer expert: every cell attends to every other, and to what the demonstrations say."""
 
     config: TransIRConfig

@@ -15,6 +15,7 @@ Hidden = Float[Tensor, "batch token channel"]
 Each = Float[Tensor, "batch 1 channel"]
 
 FASTEST, SLOWEST = 2.0, 0.1  # radians per cell: wavelengths from 3 to 60 cells
+SLOWEST_IN_LINE = 0.002  # of a sequence: wavelengths from 6 to 3,000 cells
 
 
 class Block(NamedTuple):
@@ -131,4 +132,12 @@ def rotations(height: int, width: int, size: int, patch: int = 1) -> Rotation:
     )
     row, column = torch.cartesian_prod(row, column).unbind(1)
     angle = torch.cat([row[:, None] * omega, column[:, None] * omega], 1)
+    return torch.stack([torch.cat([angle.cos()] * 2, 1), torch.cat([-angle.sin(), angle.sin()], 1)]).float()
+
+
+def line_rotations(length: int, size: int) -> Rotation:
+    """Rotary positions of a sequence: every pair of a head's channels turns with the place, the first the fastest."""
+    pairs = size // 2
+    exponent = torch.arange(pairs, dtype=torch.float64) / max(pairs - 1, 1)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * SLOWEST_IN_LINE**exponent
     return torch.stack([torch.cat([angle.cos()] * 2, 1), torch.cat([-angle.sin(), angle.sin()], 1)]).float()

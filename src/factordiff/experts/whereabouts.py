@@ -11,6 +11,7 @@ from factordiff.errors import Unavailable
 CONFIG = "config.json"  # the file that makes a folder an expert's
 WEIGHTS = "weights"  # where a training run keeps its expert
 SNAPSHOTS = "snapshots"  # where it keeps what the expert was at certain steps, a folder for each
+TEXT = "text-"  # how the names of experts of text begin
 SHIPPED = Path(__file__).parent.parent / "weights"
 SMALL = "`factordiff train tiny --out runs/tiny` trains a small one in five minutes"
 
@@ -23,9 +24,10 @@ class Found:
     folder: Path
 
 
-def shipped_experts() -> list[str]:
-    """The names of the experts that come with the package."""
-    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+def shipped_experts(*, of_text: bool = False) -> list[str]:
+    """The names of the experts that come with the package: those of grids, or those of text."""
+    names = sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+    return [name for name in names if name.startswith(TEXT) == of_text]
 
 
 def find_expert(expert: str | Path) -> Found:
@@ -49,7 +51,7 @@ def find_expert(expert: str | Path) -> Found:
 
 
 def _missing(name: str) -> Unavailable:
-    shipped = ", ".join(shipped_experts()) or "none in this version"
+    shipped = ", ".join(shipped_experts() + shipped_experts(of_text=True)) or "none in this version"
     return Unavailable(
         f"expert: {name!r} is neither a folder nor a shipped expert (shipped: {shipped}); {_advice(name)}"
     )
@@ -57,6 +59,11 @@ def _missing(name: str) -> Unavailable:
 
 def _advice(name: str) -> str:
     kind, _, short = name.partition("-")
+    if name.startswith(TEXT) and short in ("prose", "code", "all"):
+        return (
+            f"`factordiff train sequence --source factordiff.text.sources:{short.capitalize()} --out runs/{name}` "
+            f"trains it (name it as runs/{name}) on what `factordiff data build code-prose` builds"
+        )
     objective = "occupancy" if short == "occ" else short
     if kind not in ("trans", "conv") or objective not in OBJECTIVES:
         return f"{SMALL}, whose folder is then its name"

@@ -9,7 +9,7 @@ import torch
 
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import load_expert, read_config
 from factordiff.experts.whereabouts import find_expert
 from factordiff.training.machines import choose_device

@@ -30,6 +30,9 @@ FLAGS = (
     "sees_sizes",
 )
 
+# What of a network follows from its data.
+FROM_THE_DATA = ("values", "length")
+
 
 def account(folder: Path, run: Path | None) -> list[str]:
     """Lines about the training of the expert in a folder; a run's folder knows how long it took and how it ended."""
@@ -49,11 +52,19 @@ def account(folder: Path, run: Path | None) -> list[str]:
         where = f" on {', '.join(devices)}" if devices else ""
         which = "the last of these took " if "started_from" in about else ""
         lines.append(f"{which}{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
-        lines.append(
-            f"last check: loss {last['loss']:.4f}, in one pass {100 * last['exact']:.1f} % exact, "
-            f"largest share of one value at foreground {last['largest_share_at_foreground']:.3f}"
-        )
+        lines.append(f"last check: loss {last['loss']:.4f}, {_reached(last)}")
     return lines
+
+
+def _reached(check: dict[str, Any]) -> str:
+    if "exact" not in check:
+        return (
+            f"{check['bits_at_15']:.3f} bits per cell with 15 % hidden, {check['bits_at_50']:.3f} with 50 %"
+        )
+    return (
+        f"in one pass {100 * check['exact']:.1f} % exact, "
+        f"largest share of one value at foreground {check['largest_share_at_foreground']:.3f}"
+    )
 
 
 def _commands(config: dict[str, Any]) -> list[str]:
@@ -94,7 +105,12 @@ def _network_words(backbone: str, network: dict[str, Any], preset: dict[str, Any
             words.append(f"--{flag}" if value else f"--no-{flag}")
         else:
             words += [f"--{flag}", _word(value)]
-    return words
+    others = {
+        name: value
+        for name, value in network.items()
+        if name not in FLAGS and value != usual.get(name) and name not in FROM_THE_DATA
+    }
+    return [*words, "--network", _word(others)] if others else words
 
 
 def _word(value: Any) -> str:

@@ -23,7 +23,7 @@ def draw_curves(log: Path, picture: Path) -> None:
     if any(event["loss"] > 0 for event in [*steps, *checks]):
         loss.set_yscale("log")
     loss.set(xlabel="step", ylabel="loss")
-    for name in ("pixel", "exact", "occupancy", "given_foreground"):
+    for name in ("pixel", "exact", "occupancy", "given_foreground", "right_at_15", "right_at_50"):
         shown = [e for e in checks if name in e]
         if shown:
             accuracy.plot([e["step"] for e in shown], [100 * e[name] for e in shown], marker=".", label=name)

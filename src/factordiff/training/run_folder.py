@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import CheckpointError
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.experts.store import build, save_expert
 from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
 from factordiff.training import checkpoint

@@ -18,6 +18,9 @@ GRAPH = ("auto", "on", "off")
 class Settings:
     """One training run. The global batch is the setting; the number of machines only divides it.
 
+    `source` says where batches come from, as `factordiff train --source` has it (empty: the shipped data set, to which
+    alone `frames` to `emphasis` apply); `backbone` is the network's family and `network` its own settings.
+
     `lr` drives Muon (hidden matrices), `lr_rest` AdamW (all else). The rate rises over `warmup` steps, stays until
     `decay_from` and falls linearly to zero at `max_steps`. `identity_share` is how often a batch shows the data's
     own orientation; the other seven symmetries share the rest. `rename` is how often an item has those of its values
@@ -32,6 +35,7 @@ class Settings:
     """
 
     preset: str = "fast"
+    source: str = ""
     backbone: str = "trans-ir"
     objective: str = "full"
     network: dict[str, Any] = field(default_factory=dict)
@@ -213,6 +217,22 @@ PRESETS: dict[str, Settings] = {
         validation_items=320,
         log_every=10,
         save_seconds=30.0,
+    ),
+    # Sequences without a condition, from --source. The rate falls to zero, so that nothing is gained by averaging, and
+    # a checkpoint holds no second copy of the weights: 15 MB.
+    "sequence": Settings(
+        preset="sequence",
+        backbone="transformer",
+        batch=512,
+        max_steps=16_000,
+        warmup=200,
+        decay_from=200,
+        lr=3e-3,
+        lr_rest=3e-3,
+        ema=0.0,
+        check_every=1_000,
+        validation_items=1_024,
+        log_every=100,
     ),
 }
 

@@ -17,14 +17,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from factordiff.diffusion.objectives import diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
-from factordiff.experts.refinement import Network
+from factordiff.experts.network import Network
 from factordiff.training.agreement import agreement_loss
 from factordiff.training.machines import rows_of, where_to_draw
 from factordiff.training.optimizer import Optimizer
 from factordiff.training.schedule import rate_factor
 from factordiff.training.settings import Settings
 from factordiff.training.source import Source
-from factordiff.types import Tokens
 
 BAD_IN_A_ROW = 10
 
@@ -44,28 +43,21 @@ class Loss(nn.Module):
         self.dtype = dtype
         self.rows, self.world = rows, world
 
-    def forward(
-        self,
-        query: Int[Tensor, "item cell"],
-        inputs: Int[Tensor, "item frame cell"],
-        outputs: Int[Tensor, "item frame cell"],
-        present: Tensor,
-        x_0: Tokens,
-        x_t: Tokens,
-        t: Float[Tensor, " item"],
-    ) -> Float[Tensor, ""]:
-        """The rows' part of the global batch's loss, times the number of machines (which then average)."""
+    def forward(self, *batch: Tensor) -> Float[Tensor, ""]:
+        """The rows' part of the global batch's loss, times the number of machines (which then average).
+
+        A batch is what the network is told, and then x_0, x_t and t.
+        """
+        *told, x_0, x_t, t = batch
         weights = self.network.weights(self.dtype)
-        read = self.network.parts.read(weights, inputs, outputs)
-        encoded = self.network.parts.encode_with(weights, query, inputs, outputs, present, read)
+        encoded, read = self.network.encode_told(weights, *told)
         logits = self.network.logits(weights, x_t, encoded)
         # Revealed cells carry no loss, so SUBS is not needed here; its -inf would only endanger the gradient.
         log_probs = torch.log_softmax(logits, -1)
         loss = diffusion_loss(self.cell_loss, log_probs, x_0, x_t, t) * (self.rows / self.batch)
         if self.agreement > 0.0:
-            loss = loss + self.agreement * agreement_loss(
-                self.network.codes(weights, read), present, self.batch
-            )
+            codes = self.network.codes(weights, read)
+            loss = loss + self.agreement * agreement_loss(codes, present=told[-1], batch=self.batch)
         return loss * self.world
 
 
@@ -95,7 +87,9 @@ class Step:
             dtype=newton_schulz,
             device=device,
         )
-        self.ema = network.vector.detach().clone()
+        # Without averaging the weights are their own average, and no second copy is kept.
+        self.averages = settings.ema > 0.0
+        self.ema = network.vector.detach().clone() if self.averages else network.vector.detach()
         self.counters = {
             name: torch.zeros((), dtype=torch.int64, device=device)
             for name in ("step", "updates", "skipped", "in_a_row", "measured")
@@ -125,13 +119,7 @@ class Step:
         condition, x_0 = self.source.draw(settings.seed, step, self.items)
         t, uniforms = noise(settings.seed, step, self.items, settings.batch, x_0.shape[-1])
         x_t = corrupt(x_0, t, uniforms, self.network.vocabulary)
-        return (
-            *condition.grids(self.network.config.sees_sizes),
-            condition.present,
-            x_0,
-            x_t,
-            t.to(torch.float32),
-        )
+        return *self.network.told(condition), x_0, x_t, t.to(torch.float32)
 
     def __call__(self) -> None:
         """Advance by one step."""
@@ -164,10 +152,11 @@ class Step:
         factor = rate_factor(counters["step"], settings.warmup, settings.decay_from, settings.max_steps)
         vector = self.network.vector.detach()
         self.optimizer.step(vector, gradient, factor, counters["updates"], good)
-        # The average forgets the initial weights quickly: its memory grows with the number of updates.
-        count = counters["updates"].to(torch.float32)
-        decay = ((1.0 + count) / (10.0 + count)).clamp(max=settings.ema)
-        self.ema.copy_(torch.where(good, torch.lerp(vector, self.ema, decay), self.ema))
+        if self.averages:
+            # The average forgets the initial weights quickly: its memory grows with the number of updates.
+            count = counters["updates"].to(torch.float32)
+            decay = ((1.0 + count) / (10.0 + count)).clamp(max=settings.ema)
+            self.ema.copy_(torch.where(good, torch.lerp(vector, self.ema, decay), self.ema))
         counters["updates"] += good
         counters["measured"] += good
         counters["skipped"] += ~finite & running
@@ -180,7 +169,7 @@ class Step:
         """Every tensor that determines the future of the run, by name."""
         return {
             "weights": self.network.vector.detach(),
-            "ema": self.ema,
+            **({"ema": self.ema} if self.averages else {}),
             **self.optimizer.state(),
             **self.counters,
             "loss_sum": self.loss_sum,

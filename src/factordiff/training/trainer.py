@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factordiff.experts.store import build, load_weights, read_config, weight_hash
+from factordiff.experts.store import build, load_weights, network_for, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint
 from factordiff.training.computation import as_dtype, decided
 from factordiff.training.log import Event, Observer
@@ -22,7 +23,7 @@ from factordiff.training.settings import Settings
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
-from factordiff.training.validation import DECODING_STEPS, decoded, one_shot, validation_loss
+from factordiff.training.validation import DECODING_STEPS, decoded, filled_in, one_shot, validation_loss
 
 LAST_CHECK = 1 + DECODING_STEPS / 2  # how much longer than a check, of two passes, the last one takes
 
@@ -46,6 +47,10 @@ class Trainer:
         self.device = torch.device(device)
         self.machines = machines or Machines()
         self.settings = settings = decided(settings, self.device, self.machines)
+        self.settings = settings = dataclasses.replace(
+            settings,
+            network=network_for(settings.backbone, settings.network, source.vocabulary.size, source.cells),
+        )
         self.source, self.observers = source, observers
         self.progress = Progress()
         self.best: Tensor | None = None
@@ -214,9 +219,11 @@ class Trainer:
         with torch.no_grad():
             self.expert.vector.copy_(weights)
         condition, x_0 = self.source.validation(self.settings.validation_items)
-        condition, x_0 = condition.to(self.device), x_0.to(self.device)
+        condition, x_0 = None if condition is None else condition.to(self.device), x_0.to(self.device)
         loss = validation_loss(self.expert, condition, x_0, self.settings.objective)
         measured = {"loss": self.machines.from_first(loss)}  # the machines must decide alike
+        if condition is None:  # nothing tells what to draw, so that only filling in can be right or wrong
+            return measured | filled_in(self.expert, x_0)
         measured |= one_shot(self.expert, condition, x_0)
         return measured | decoded(self.expert, condition, x_0) if last else measured
 

@@ -1,0 +1,77 @@
+"""`factordiff infill`: hide part of a file and let experts fill it in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from factordiff.cli.app import app
+from factordiff.cli.method_options import MethodCommand, given_options
+from factordiff.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from factordiff.solving.infill import Document
+
+
+@app.command(cls=MethodCommand)
+def infill(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A text file, such as a Python file.")],
+    mask: Annotated[
+        str, typer.Option(help="Lines such as 10-14 or 3,7-9, or a share of the characters such as 0.3.")
+    ] = "0.15",
+    experts: Annotated[
+        str | None,
+        typer.Option(
+            help="Names or folders of experts, joined by commas; the first wins ties. For text text-prose,text-code."
+        ),
+    ] = None,
+    method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
+    reveal: Annotated[
+        str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
+    ] = "fast",
+    temperature: Annotated[
+        float | None, typer.Option(min=0.0, help="0 takes the likeliest characters, above 0 draws them.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the filled text into this file.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of what is hidden by a share, and of drawn characters.")] = 0,
+) -> None:
+    """Hide some of a file, fill it in again, and show who decided each character.
+
+    As many characters are filled in as were hidden: the length of what is missing is known.
+
+    Example: factordiff infill example.py --mask 3-4
+    """
+    from factordiff.cli.infill_display import fill_and_show
+    from factordiff.solving.team import compose
+    from factordiff.training.machines import choose_device
+
+    documents = documents_of(file)
+    hidden = [document.hidden(mask, seed) for document in documents]
+    if not any(bool(cells.any()) for cells in hidden):
+        raise InvalidInput(f"--mask: {mask} hides nothing of {file}; there is nothing to fill in")
+    if out is not None:
+        from factordiff.evaluation.places import check_file
+
+        check_file("--out", out)
+    who = experts or documents[0].default_experts
+    names = [name.strip() for name in who.split(",") if name.strip()]
+    alone = len(names) == 1 and method == "routing"
+    options: dict[str, Any] = given_options("single" if alone else method)
+    team = compose(names, method, device=choose_device(device), reveal=reveal, **options)
+    size, expected = team.experts[0].vocabulary.size, documents[0].vocabulary.size
+    if size != expected:
+        raise InvalidInput(
+            f"--experts: those of {who} speak {size} values, {file} needs {expected}; name experts of its kind"
+        )
+    fill_and_show(team, documents, hidden, temperature, seed, out)
+
+
+def documents_of(file: Path) -> Sequence[Document]:
+    """What a file holds, by its ending: another kind of file is another reader here."""
+    from factordiff.text.document import read_document
+
+    return [read_document(file)]

@@ -1,0 +1,114 @@
+"""How a filled text looks in a terminal: each character in the color of who decided it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.status import Status
+from rich.style import Style
+from rich.text import Text
+from torch import Tensor
+
+from factordiff.arc.svg import expert_color
+from factordiff.cli.solve_display import LETTERS
+from factordiff.experts.store import write_whole
+from factordiff.solving.infill import Document, Infilled, Progress, infill
+from factordiff.solving.team import Team
+from factordiff.text.document import lines_of
+
+NOBODY_ALONE = "all together"
+
+
+def fill_and_show(
+    team: Team,
+    documents: Sequence[Document],
+    hidden: Sequence[Tensor],
+    temperature: float | None,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Fill the hidden cells, print every document with who decided what, and write them if that is asked for."""
+    console = Console(highlight=False, soft_wrap=True)
+    written = []
+    for document, cells in zip(documents, hidden, strict=True):
+        if document.title:
+            console.print(document.title, style="bold", markup=False)
+        written.append(_fill_one(console, team, document, cells, temperature, seed))
+    if out is not None:
+        write_whole(out, "".join(written).encode())
+        console.print(f"wrote {out}", markup=False)
+
+
+def _fill_one(
+    console: Console, team: Team, document: Document, hidden: Tensor, temperature: float | None, seed: int
+) -> str:
+    x_0 = document.cells
+    x_t = torch.where(hidden, document.vocabulary.mask, x_0)
+    begun = time.perf_counter()
+    with console.status("filling in") as status:
+        filled = infill(
+            team, x_t, document.window, temperature=temperature, seed=seed, on_cell=_progress(status, begun)
+        )
+    text = document.shown(filled.x_0, hidden)
+    colored = console.color_system is not None and not console.no_color
+    console.print(drawn(text, filled, colored), end="" if text.endswith("\n") else "\n")
+    console.print(legend(team, filled, document.unit, colored))
+    right = int((filled.x_0 == x_0)[hidden].sum())
+    console.print(
+        f"{right} of {int(hidden.sum())} hidden {document.unit} as they were; {' + '.join(team.names)}, "
+        f"{team.method_name}, {filled.passes} passes, {time.perf_counter() - begun:.1f} s",
+        style="dim",
+        markup=False,
+    )
+    return text
+
+
+def _progress(status: Status, begun: float) -> Progress:
+    def hear(done: int, total: int) -> None:
+        left = (time.perf_counter() - begun) * (total - done) / max(done, 1)
+        status.update(f"{done} of {total}, {left:.0f} s left")
+
+    return hear
+
+
+def drawn(text: str, filled: Infilled, colored: bool) -> Text:
+    """The text; filled characters stand on their expert's color, or have its letter below where there are no colors."""
+    shown = Text()
+    position = 0
+    for line in lines_of(text):
+        here = slice(position, position + len(line))
+        hidden, who = filled.hidden[here].tolist(), filled.decided_by[here].tolist()
+        position += len(line)
+        for letter, was_hidden, expert in zip(line, hidden, who, strict=True):
+            if was_hidden and colored:
+                style = Style(bold=True, reverse=expert < 0)
+                color = Style(bgcolor=expert_color(expert), color="black") if expert >= 0 else Style()
+                shown.append(letter, style + color)
+            else:
+                shown.append(letter)
+        if not colored and any(hidden):
+            marks = "".join(_mark(one, two) for one, two in zip(hidden, who, strict=True)).rstrip()
+            shown.append(("" if line.endswith("\n") else "\n") + marks + "\n")
+    return shown
+
+
+def _mark(was_hidden: bool, expert: int) -> str:
+    return " " if not was_hidden else "*" if expert < 0 else LETTERS[expert % len(LETTERS)]
+
+
+def legend(team: Team, filled: Infilled, unit: str, colored: bool) -> Text:
+    """Which color or letter is whose, and how many cells each decided."""
+    shown = Text()
+    who = filled.decided_by[filled.hidden]
+    for index, name in enumerate(team.names):
+        shown.append(
+            "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
+        )
+        shown.append(f" {name}: {int((who == index).sum())} {unit}   ")
+    if bool((who < 0).any()):
+        shown.append(f"{'' if colored else '* '}{NOBODY_ALONE}: {int((who < 0).sum())} {unit}")
+    return shown

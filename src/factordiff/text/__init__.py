@@ -1,0 +1,1 @@
+"""Text of Python files: prose and code as two experts' territories."""

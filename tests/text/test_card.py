@@ -1,0 +1,71 @@
+"""The table of code-prose on small experts of a small corpus, and the cards that are made of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import code_prose
+from factordiff.arc.artefact import save_artefact
+from factordiff.errors import DataError
+from factordiff.experts.store import build as build_network
+from factordiff.experts.store import load_expert, read_config, save_expert
+from factordiff.text.build import build
+from factordiff.text.card import write_text_card
+from tests.experts.networks import stir
+from tests.text.wheels import packages
+
+SMALL = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 2}
+ROWS = {
+    "text-prose alone", "text-code alone", "mixture", "geometric mean", "confidence", "soft confidence",
+    "mixture, fitted", "product, fitted", "confidence, T fitted", "told", "weights per window", "oracle", "generalist",
+}  # fmt: skip
+
+
+def test_the_whole_table_and_its_cards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheels = packages(tmp_path / "wheels", files=12)
+    save_artefact(build(tmp_path / "wheels", wheels), tmp_path / "corpus.npz")
+    for seed, name in enumerate(("prose", "code", "all")):
+        network = build_network("transformer", SMALL, seed)
+        stir(network, seed, 1.0)
+        save_expert(network, tmp_path / f"text-{name}" / "weights", {"objective": "full", "step": 3})
+    monkeypatch.setattr(code_prose, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.chdir(tmp_path)
+    words = ["--experts", "text-prose,text-code", "--generalist", "text-all", "--corpus", "corpus.npz"]
+    words += ["--shares", "0.15,0.5", "--windows", "8", "--verbatim", "2", "--device", "cpu", "--ship"]
+    monkeypatch.setattr(sys, "argv", ["code_prose.py", *words, "--out", "table.json"])
+    monkeypatch.setattr("factordiff.text.verbatim.STEPS", 4)
+    code_prose.main()
+    shown = capsys.readouterr().out
+    result = json.loads((tmp_path / "table.json").read_text())
+    for share in ("0.15", "0.5"):
+        table = result["shares"][share]
+        assert set(table["rows"]) == ROWS
+        bits = {name: row["bits"] for name, row in table["rows"].items()}
+        assert bits["oracle"] <= min(
+            bits[name] for name in ("told", "mixture", "confidence", "text-code alone")
+        )
+        saved, low, high = table["rows"][table[code_prose.BASE]]["saved"]
+        assert saved == low == high == 0.0
+        assert table["rows"]["generalist"]["share of the way"] == pytest.approx(1.0)
+        assert f"{bits['told']:.3f}" in shown
+    for name in ("text-prose", "text-code", "text-all"):
+        card = (tmp_path / "shipped" / name / "README.md").read_text()
+        row = "generalist" if name == "text-all" else f"{name} alone"
+        assert f"| 15 % | {result['shares']['0.15']['rows'][row]['bits']:.3f} |" in card
+        assert "MIT (" in card
+        assert "What it repeats" in card
+    shipped = tmp_path / "shipped" / "text-prose"
+    assert read_config(shipped)["about"]["step"] == 3
+    mine, given = load_expert(shipped), load_expert(tmp_path / "text-prose")
+    assert float((mine.vector - given.vector).abs().max()) > 0
+    assert float((mine.vector - given.vector).abs().max()) < 0.01 * float(given.vector.abs().max())
+    size = (shipped / "model.safetensors").stat().st_size
+    assert size < 0.7 * (tmp_path / "text-prose" / "weights" / "model.safetensors").stat().st_size
+    with pytest.raises(DataError, match="these figures are of other weights"):
+        write_text_card(shipped, {**result, "weights": {"text-prose": "0" * 64}}, [])
