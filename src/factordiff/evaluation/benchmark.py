@@ -49,6 +49,7 @@ class Record:
     grid: bool | None = None  # published tasks: right once cut to the inferred shape
     drawn_grid: bool | None = None  # and the particle drawn by weight
     answer: str = ""  # a hash of the whole answer: equal answers, equal hashes
+    measures: dict[str, tuple[float, float]] | None = None  # a world's own: what is added up, and its size
 
     @property
     def exact(self) -> bool:

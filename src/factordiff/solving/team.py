@@ -118,7 +118,7 @@ class Team:
 
         `temperature` 0 takes the likeliest values, above 0 draws them; by default as the method is usually decoded.
         """
-        x_t, condition = x_t.to(self.device), _on_device(condition, self.device)
+        x_t, condition = x_t.to(self.device), on_device(condition, self.device)
         how = self.how(x_t.shape[-1], condition)
         if temperature is not None:
             how = replace(how, temperature=temperature)
@@ -233,12 +233,12 @@ def _shown(value: Any) -> str:
     return f"{value}" if isinstance(value, str | int | float) else "given"
 
 
-def _on_device(condition: Any, device: torch.device) -> Any:
+def on_device(condition: Any, device: torch.device) -> Any:
     """The condition where the experts are; what cannot be moved stays."""
     if isinstance(condition, dict):
-        return {key: _on_device(part, device) for key, part in condition.items()}
+        return {key: on_device(part, device) for key, part in condition.items()}
     if isinstance(condition, tuple):
-        parts = [_on_device(part, device) for part in condition]
+        parts = [on_device(part, device) for part in condition]
         return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
     return condition.to(device) if isinstance(condition, Tensor | Condition) else condition
 
