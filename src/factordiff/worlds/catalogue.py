@@ -73,6 +73,7 @@ def compare_world(
         device=device,
         batch=batch or chosen.batch,
         seed=seed,
+        rows=chosen.rows,
     )
     about = {
         "world": chosen.name,

@@ -47,6 +47,7 @@ class Setting:
     device: torch.device | str = "cpu"
     batch: int = 64
     seed: int = 0
+    rows: int = 1  # of an expert's own for every row of the loop
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # what was fitted, by the method's label
 
     @property

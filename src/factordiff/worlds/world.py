@@ -41,6 +41,7 @@ class World(Protocol):
     reveal: str
     batch: int
     sizes: Mapping[str, int]  # how many queries a split has
+    rows: int  # of an expert's own for every row of the loop: a pass is one of those
 
     def experts(self, device: torch.device | str) -> Experts:
         """The experts, frozen, on a device; what is missing is refused with what to do."""
@@ -70,6 +71,7 @@ class Plain:
     layout: tuple[int, int] | None = None
     reveal: str = "fast"
     batch: int = 64
+    rows: int = 1
     needs: str = ""
 
     def entries(self) -> dict[str, Entry]:
