@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factordiff.cli import bench as _bench  # noqa: F401
 from factordiff.cli import data as _data  # noqa: F401
+from factordiff.cli import data_fetch as _data_fetch  # noqa: F401
 from factordiff.cli import data_more as _data_more  # noqa: F401
 from factordiff.cli import demo as _demo  # noqa: F401
 from factordiff.cli import eval as _eval  # noqa: F401

@@ -15,25 +15,38 @@ PLAIN_WIDTH = 240  # of tables that go into a file: nothing is cut
 
 
 @app.command("worlds")
-def worlds_command() -> None:
+def worlds_command(
+    name: Annotated[str, typer.Argument(help="One world, with the commands that get what it needs.")] = "",
+) -> None:
     """List the worlds: experts, data and a metric each, and what each is there to test.
 
     Example: factordiff worlds
     """
-    from factordiff.errors import FactorDiffError
     from factordiff.worlds.catalogue import WORLDS, world
 
     console = _console()
+    if name:
+        _about(console, world(name))
+        return
     table = Table("world", "tests", "test queries", "figure", "needs", show_edge=False, pad_edge=False)
-    for name in WORLDS:
-        try:
-            one = world(name)
-        except FactorDiffError as error:  # an extra that is not installed
-            table.add_row(name, "", "", "", str(error))
-            continue
-        size = f"{one.sizes['test']:,}" if one.sizes.get("test") else "yours"
-        table.add_row(name, one.tests, size, one.metric.main.name, one.needs)
+    for one in map(world, WORLDS):
+        size = f"{one.sizes['test']:,}" if one.sizes["test"] else "none yet"
+        table.add_row(one.name, one.tests, size, one.metric.main.name, one.needs or "nothing")
     console.print(table)
+
+
+def _about(console: Console, world: Any) -> None:
+    lines = [
+        f"{world.name}: {world.tests}",
+        f"rows: {', '.join(world.methods)}",
+        f"factors: {', '.join(world.factors)}",
+        f"figures: {', '.join(measure.name for measure in world.metric.measures)} ({world.metric.mode})",
+        f"queries: {', '.join(f'{size:,} {split}' for split, size in world.sizes.items())}",
+        f"needs: {world.needs or 'nothing'}",
+    ]
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    if world.recipe:
+        console.print(world.recipe, highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command("compare")

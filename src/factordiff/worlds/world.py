@@ -33,7 +33,8 @@ class World(Protocol):
 
     name: str
     tests: str  # what it tests, in a sentence
-    needs: str  # how to get what it needs beyond the package; empty: nothing
+    needs: str  # what it needs beyond the package; empty: nothing
+    recipe: str  # the commands that get it
     metric: Metric
     methods: tuple[str, ...]  # the rows shown unless others are asked for
     factors: tuple[str, ...]  # those offered to methods that take factors
@@ -73,6 +74,7 @@ class Plain:
     batch: int = 64
     rows: int = 1
     needs: str = ""
+    recipe: str = ""
 
     def entries(self) -> dict[str, Entry]:
         """None."""

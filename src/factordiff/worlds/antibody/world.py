@@ -86,6 +86,7 @@ class Antibody(Plain):
         "`factordiff data fetch antibody` (the models, 100 MB), factordiff[hf], and sequences: Debian's r-cran-alakazam, "
         "or --sequences with FASTA or AIRR TSV of your own"
     )
+    recipe = "pip install 'factordiff[hf]'\nfactordiff data fetch antibody\napt-get install r-cran-alakazam"
 
     def __init__(self, sequences: Path | None = None) -> None:
         self.file = sequences or ALAKAZAM

@@ -11,6 +11,7 @@ from factordiff.arc.artefact import load_manifest
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.evidence import Evidence
 from factordiff.composition.factor_names import partition
+from factordiff.errors import Unavailable
 from factordiff.solving.team import on_device
 from factordiff.worlds.arc_pairs import load_experts
 from factordiff.worlds.methods import FACTOR, Entry
@@ -70,13 +71,24 @@ class Mosaic(Plain):
 
     @property
     def needs(self) -> str:  # type: ignore[override]
-        """The commands that train its experts."""
+        """Four trainings."""
+        return "four experts trained apart, a few minutes on a GPU each: `factordiff worlds arc-mosaic` has the commands"
+
+    @property
+    def recipe(self) -> str:  # type: ignore[override]
+        """The commands that train its experts, and the one that then compares."""
         named = " ".join(f"--expert {name}=runs/{name}" for name in EXPERTS)
-        return "\n".join(["four experts trained apart, a few minutes on a GPU each; then add", named, *training_commands()])
+        return "\n".join([*training_commands(), f"factordiff compare {self.name} {named}"])
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """The four, each asked about every quarter."""
-        small = load_experts(EXPERTS, self.folders, device)
+        try:
+            small = load_experts(EXPERTS, self.folders, device)
+        except Unavailable as error:
+            raise Unavailable(
+                "arc-mosaic: its four experts are not here; `factordiff worlds arc-mosaic` prints the commands that train "
+                "them, and --expert NAME=FOLDER names them"
+            ) from error
         each = {name: Quartered(expert) for name, expert in small.experts.items()}
         return Experts(each, small.objectives, small.weights)
 
