@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from factordiff.cli.app import app
@@ -31,7 +32,7 @@ def worlds_command(
     table = Table("world", "tests", "test queries", "figure", "needs", show_edge=False, pad_edge=False)
     for one in map(world, WORLDS):
         size = f"{one.sizes['test']:,}" if one.sizes["test"] else "none yet"
-        table.add_row(one.name, one.tests, size, one.metric.main.name, one.needs or "nothing")
+        table.add_row(one.name, one.tests, size, one.metric.main.name, escape(one.needs or "nothing"))
     console.print(table)
 
 

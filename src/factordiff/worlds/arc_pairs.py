@@ -38,15 +38,17 @@ FITTED = ("fitted:mixture", "fitted:product", "fitted:routing")
 def load_experts(
     names: Sequence[str], folders: Mapping[str, str | Path], device: torch.device | str
 ) -> Experts:
-    """Shipped experts, or those in the folders that a person names."""
+    """Shipped experts, or those in the folders that a person names; in bfloat16 on a GPU, as `factordiff eval` has it."""
     unknown = sorted(set(folders) - set(names))
     if unknown:
         raise InvalidInput(f"expert: this world has no {unknown[0]!r}; expected {', '.join(names)}")
     found = {name: find_expert(folders.get(name, name)).folder for name in names}
+    gpu = torch.device(device).type == "cuda"
+    dtype, said = (torch.bfloat16, ", bfloat16") if gpu else (torch.float32, "")
     return Experts(
-        {name: load_expert(folder, device) for name, folder in found.items()},
+        {name: load_expert(folder, device, dtype) for name, folder in found.items()},
         [str(read_config(folder)["about"].get("objective", "full")) for folder in found.values()],
-        {name: weight_hash(folder) for name, folder in found.items()},
+        {name: f"{weight_hash(folder)}{said}" for name, folder in found.items()},
     )
 
 

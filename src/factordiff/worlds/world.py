@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -28,6 +28,7 @@ class Experts:
     weights: Mapping[str, str]
 
 
+@runtime_checkable
 class World(Protocol):
     """Something to compare methods on. Numbers are fitted on `validation`; only `test` is reported."""
 

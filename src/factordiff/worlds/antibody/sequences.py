@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import IO
 
 from factordiff.errors import DataError
 
@@ -41,29 +40,24 @@ def read_sequences(path: Path) -> list[Sequence]:
     """The sequences of a file, each different one once; its ending says what it is, .gz is unpacked."""
     name = path.name.lower().removesuffix(".gz")
     try:
-        with _opened(path) as file:
-            if name.endswith((".tsv", ".airr", ".tab")):
-                found = list(_airr(file, path))
-            elif name.endswith((".fasta", ".fa", ".faa")):
-                found = list(_fasta(file, path))
-            else:
-                raise DataError(
-                    f"{path}: expected a name that ends in .fasta, .fa, .tsv or .airr, or one of these and .gz"
-                )
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+        lines = (gzip.decompress(data) if path.name.lower().endswith(".gz") else data).decode().splitlines()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
+    if name.endswith((".tsv", ".airr", ".tab")):
+        found = list(_airr(lines, path))
+    elif name.endswith((".fasta", ".fa", ".faa")):
+        found = list(_fasta(lines, path))
+    else:
+        raise DataError(
+            f"{path}: expected a name that ends in .fasta, .fa, .tsv or .airr, or one of these and .gz"
+        )
     unique: dict[str, Sequence] = {}
     for one in found:
         unique.setdefault(one.residues, one)
     if not unique:
         raise DataError(f"{path}: no sequence in it is productive and whole, or it is empty")
     return list(unique.values())
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8")
-    return open(path, encoding="utf-8")
 
 
 def _fasta(lines: Iterable[str], path: Path) -> Iterable[Sequence]:
@@ -79,7 +73,7 @@ def _fasta(lines: Iterable[str], path: Path) -> Iterable[Sequence]:
             continue
         if text and not name:
             raise DataError(f"{path}, line {number}: expected a line with > and a name before the first residues")
-        for column, letter in enumerate(line.rstrip("\n").upper(), 1):
+        for column, letter in enumerate(line.upper(), 1):
             if letter.isspace():
                 continue
             if letter not in RESIDUES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 
 from factordiff.streams import uniform
@@ -39,6 +41,7 @@ def full_grid(*key: int) -> list[int]:
     return found
 
 
+@lru_cache(maxsize=2_048)
 def puzzle(difficulty: str, *key: int) -> tuple[list[int], list[int]]:
     """A puzzle of exactly that difficulty and its solution.
 
