@@ -17,7 +17,15 @@ import torch
 
 from factordiff.errors import CheckpointError, DataError, MissingDependency, Unavailable
 from factordiff.worlds.antibody import fetching, models
-from factordiff.worlds.antibody.fetching import CONFIGS, WHEELS, bert_weights, checked, checkpoint, keep, roberta_weights
+from factordiff.worlds.antibody.fetching import (
+    CONFIGS,
+    WHEELS,
+    bert_weights,
+    checked,
+    checkpoint,
+    keep,
+    roberta_weights,
+)
 from factordiff.worlds.antibody.models import adapted, built, load_model
 from factordiff.worlds.antibody.sequences import CODONS, REGIONS, RESIDUES, read_sequences
 from factordiff.worlds.antibody.world import ALAKAZAM, RATES, Antibody, hidden_cells, in_split
@@ -36,7 +44,10 @@ def fairseq(model: torch.nn.Module) -> dict[str, Any]:
     """A RoBERTa's weights under fairseq's names, as the published checkpoint has them."""
     weights = {}
     for name, weight in model.state_dict().items():
-        if name in ("lm_head.bias", "roberta.embeddings.token_type_embeddings.weight") or "position_ids" in name:
+        if (
+            name in ("lm_head.bias", "roberta.embeddings.token_type_embeddings.weight")
+            or "position_ids" in name
+        ):
             continue
         for old, new in reversed(fetching.ROBERTA_NAMES):
             name = name.replace(new, old) if new != "lm_head" or name.startswith("lm_head") else name
@@ -66,18 +77,28 @@ def chain(cdr3: str, cut: int = 0) -> dict[str, str]:
 def airr(path: Path, rows: list[dict[str, str]]) -> Path:
     names = ["sequence_id", *dict.fromkeys(name for row in rows for name in row)]
     lines = ["\t".join(names)]
-    lines += ["\t".join({"sequence_id": f"s{n}", **row}.get(name, "") for name in names) for n, row in enumerate(rows)]
+    lines += [
+        "\t".join({"sequence_id": f"s{n}", **row}.get(name, "") for name in names)
+        for n, row in enumerate(rows)
+    ]
     text = "\n".join(lines) + "\n"
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
 
 
 def test_airr_rows_become_residues_and_regions(tmp_path: Path) -> None:
-    rows = [chain("ARDY"), chain("ARDY"), {**chain("AKKK"), "productive": "F"}, {**chain("GGGG"), "clone_id": "c7"}]
+    rows = [
+        chain("ARDY"),
+        chain("ARDY"),
+        {**chain("AKKK"), "productive": "F"},
+        {**chain("GGGG"), "clone_id": "c7"},
+    ]
     found = read_sequences(airr(tmp_path / "some.tsv.gz", rows))
     assert len(found) == 2  # the second is the first again, the third is not productive
     one = found[0]
-    assert len(one.residues) == len(one.regions) == 103 - 2 + 1 + 4 + 1 + 4  # less the gap, with the junction and the end
+    assert (
+        len(one.residues) == len(one.regions) == 103 - 2 + 1 + 4 + 1 + 4
+    )  # less the gap, with the junction and the end
     assert [one.regions.count(region) for region in REGIONS] == [26, 10, 17, 10, 39, 4, 5]
     assert "".join(r for r, where in zip(one.residues, one.regions, strict=True) if where == "cdr3") == "ARDY"
     assert one.residues.endswith("WGQGT")
@@ -87,7 +108,9 @@ def test_airr_rows_become_residues_and_regions(tmp_path: Path) -> None:
 
 def test_a_chain_that_is_cut_or_stops(tmp_path: Path) -> None:
     stopped = chain("ARDY")
-    stopped["sequence_alignment"] = stopped["sequence_alignment"].replace(CODON_OF["W"] + CODON_OF["G"], "TAA" + CODON_OF["G"])
+    stopped["sequence_alignment"] = stopped["sequence_alignment"].replace(
+        CODON_OF["W"] + CODON_OF["G"], "TAA" + CODON_OF["G"]
+    )
     found = read_sequences(airr(tmp_path / "some.tsv", [chain("ARDY", cut=7), stopped, chain("GGGG")]))
     assert [len(one.residues) for one in found] == [111 - 3, 111]
 
@@ -161,8 +184,10 @@ def test_the_first_value_is_alanine(folder: Path) -> None:
 def test_a_folder_of_another_class_is_refused(folder: Path) -> None:
     place = fetching.model_folder("sapiens")
     config = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps({**config, **{k: tiny("antiberty")[k] for k in ("class", "model")}}))
-    with pytest.raises(CheckpointError, match="not of a BertForMaskedLM: .* is missing"):
+    (place / "config.json").write_text(
+        json.dumps({**config, **{k: tiny("antiberty")[k] for k in ("class", "model")}})
+    )
+    with pytest.raises(CheckpointError, match=r"not of a BertForMaskedLM: .* is missing"):
         load_model(place)
     (place / "config.json").write_text(json.dumps({**config, "class": "GPT2LMHeadModel"}))
     with pytest.raises(CheckpointError, match="expected one of RobertaForMaskedLM, BertForMaskedLM"):
@@ -193,7 +218,9 @@ class Harmful:
 
 def test_a_wheel_is_checked_and_read_without_running_it(tmp_path: Path) -> None:
     pinned = WHEELS["sapiens"]
-    good = wheel_of(tmp_path / "a.whl", pinned.member, {"args": argparse.Namespace(x=1), "model": {"w": torch.ones(2)}})
+    good = wheel_of(
+        tmp_path / "a.whl", pinned.member, {"args": argparse.Namespace(x=1), "model": {"w": torch.ones(2)}}
+    )
     own = replace(pinned, sha256=hashlib.sha256(good.read_bytes()).hexdigest())
     checked(good, own)
     assert checkpoint(good, own)["model"]["w"].tolist() == [1, 1]
@@ -207,16 +234,26 @@ def test_a_wheel_is_checked_and_read_without_running_it(tmp_path: Path) -> None:
 
 
 def test_pip_that_fails_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="no-such-package-of-ours==1.0.5: pip could not download it"):
+    with pytest.raises(Unavailable, match=r"no-such-package-of-ours==1\.0\.5: pip could not download it"):
         fetching.downloaded(replace(WHEELS["sapiens"], package="no-such-package-of-ours"), tmp_path)
 
 
 def test_the_world_runs_on_tiny_models(folder: Path) -> None:
     letters = "ADEFGHIKLMNPQRSTVY"
-    rows = [chain("".join(letters[(n * 5 + place * (1 + n % 3)) % 18] for place in range(4 + n % 3))) for n in range(12)]
+    rows = [
+        chain("".join(letters[(n * 5 + place * (1 + n % 3)) % 18] for place in range(4 + n % 3)))
+        for n in range(12)
+    ]
     antibody = Antibody(airr(folder / "some.tsv", rows))
-    table = compare_world(antibody, "alone,mixture,fitted:product,routing-by-region,oracle,union", validation=6)
-    assert {row.label for row in table.rows} >= {"sapiens", "antiberty", "fitted:product", "routing-by-region"}
+    table = compare_world(
+        antibody, "alone,mixture,fitted:product,routing-by-region,oracle,union", validation=6
+    )
+    assert {row.label for row in table.rows} >= {
+        "sapiens",
+        "antiberty",
+        "fitted:product",
+        "routing-by-region",
+    }
     nats = {row.label: row.value(table.main) for row in table.rows}
     assert nats["oracle"] <= nats["union"] <= min(nats["sapiens"], nats["antiberty"])
     of_cdr3 = next(measure for measure in table.measures if measure.name == "nats cdr3")

@@ -31,13 +31,18 @@ def sure(values: list[int], chance: list[float]) -> IndependentCells:
 
 def experts() -> dict[str, IndependentCells]:
     """The truth is 0 1 2 0. Each is right about two cells; the second is surer of the third cell, wrongly."""
-    return {"left": sure([0, 1, 2, 1], [0.9, 0.8, 0.6, 0.5]), "right": sure([1, 0, 1, 0], [0.6, 0.7, 0.7, 0.9])}
+    return {
+        "left": sure([0, 1, 2, 1], [0.9, 0.8, 0.6, 0.5]),
+        "right": sure([1, 0, 1, 0], [0.6, 0.7, 0.7, 0.9]),
+    }
 
 
 def queries(items: int = ITEMS) -> Queries:
     x_0 = torch.tensor([[0, 1, 2, 0]]).repeat(items, 1)
     owners = torch.tensor([[0, 0, 0, 1]]).repeat(items, 1)
-    return Queries(torch.full_like(x_0, VALUES), x_0, tuple(f"c{i // 2}" for i in range(items)), owners=owners)
+    return Queries(
+        torch.full_like(x_0, VALUES), x_0, tuple(f"c{i // 2}" for i in range(items)), owners=owners
+    )
 
 
 def test_each_row_is_what_a_hand_computes() -> None:
@@ -58,7 +63,11 @@ def test_each_row_is_what_a_hand_computes() -> None:
 
 def test_fitted_numbers_come_from_validation_and_are_said() -> None:
     table = compare(
-        experts(), "mixture,fitted:mixture,fitted:product,fitted:routing,oracle", queries(), "exact", validation=queries(2)
+        experts(),
+        "mixture,fitted:mixture,fitted:product,fitted:routing,oracle",
+        queries(),
+        "exact",
+        validation=queries(2),
     )
     assert table["mixture"].value(table.main) == 0.0
     assert table["fitted:mixture"].value(table.main) == 1.0
@@ -134,7 +143,11 @@ def test_methods_of_ones_own() -> None:
 
     mine = {"half": learned, "plain": Mixture(), "told them": {"method": "mixture", "weights": [1, 0.5]}}
     table = compare(experts(), mine, queries(), validation=queries(2))
-    assert {row.label: row.value(table.main) for row in table.rows} == {"told them": 1.0, "half": 1.0, "plain": 0.0}
+    assert {row.label: row.value(table.main) for row in table.rows} == {
+        "told them": 1.0,
+        "half": 1.0,
+        "plain": 0.0,
+    }
     team = compose(experts(), "mixture", weights=[1, 0.5])
     assert compare(experts(), {"team": team}, queries())["team"].value(EXACT.main) == 1.0
 
@@ -156,7 +169,9 @@ def test_records_continue_where_they_stopped(tmp_path: Path, monkeypatch: pytest
     assert answered == [0, 1, 2, 3]
     monkeypatch.setattr(running, "records_of", plain)
     heard: list[tuple[str, int, int]] = []
-    first = compare(experts(), "fitted:mixture", queries(), watch=lambda *said: heard.append(said), **settings)
+    first = compare(
+        experts(), "fitted:mixture", queries(), watch=lambda *said: heard.append(said), **settings
+    )
     assert heard == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
     again = compare(experts(), "fitted:mixture", queries(), **settings)
     assert again.text() == first.text()

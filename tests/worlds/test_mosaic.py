@@ -13,7 +13,14 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
 from factordiff.experts.store import build, save_expert
 from factordiff.worlds.catalogue import compare_world, world
-from factordiff.worlds.mosaic.canvas import Quartered, apart, condition_apart, condition_together, places, together
+from factordiff.worlds.mosaic.canvas import (
+    Quartered,
+    apart,
+    condition_apart,
+    condition_together,
+    places,
+    together,
+)
 from factordiff.worlds.mosaic.demonstrations import demonstration_evidence, hide_one
 from factordiff.worlds.mosaic.mosaics import drawn_queries, mosaics, owners
 from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of, tasks_of, training_commands
@@ -56,7 +63,9 @@ def test_a_mosaics_condition_is_that_of_its_quarters(listed: EvaluationSet) -> N
     for name in ("query", "context_inputs", "context_outputs", "present"):
         assert (getattr(back, name) == getattr(small, name)).all()
     assert all((one == other).all() for one, other in zip(back.inside, small.inside, strict=True))
-    uneven = Condition(small.query, small.context_inputs, small.context_outputs, small.present.clone(), small.inside)
+    uneven = Condition(
+        small.query, small.context_inputs, small.context_outputs, small.present.clone(), small.inside
+    )
     uneven.present[1, 2] = False
     with pytest.raises(InvalidInput, match="as many demonstrations in each quarter"):
         condition_together(uneven)
@@ -91,7 +100,9 @@ def test_owners_are_as_they_should_be(listed: EvaluationSet) -> None:
     assert ((counts / counts.sum() - 0.25).abs() < 4 * 0.004).all()
     index = drawn_queries("validation", owner[:50], listed)
     task = listed.task_indices[index.flatten()].view(50, 4)
-    assert all(owner_of(int(one)) == int(who) for one, who in zip(task.flatten(), owner[:50].flatten(), strict=True))
+    assert all(
+        owner_of(int(one)) == int(who) for one, who in zip(task.flatten(), owner[:50].flatten(), strict=True)
+    )
     assert all(len(set(row)) == 4 for row in task.tolist())
     assert len(set((index.flatten() // 120).tolist())) > 30  # any of the 40 instances
 
@@ -116,7 +127,7 @@ def test_hide_one_asks_about_a_demonstration(listed: EvaluationSet) -> None:
     assert condition.inside is not None
     assert (asked.inside.query == condition.inside.context_inputs[:, 1]).all()
     asked.check()
-    with pytest.raises(InvalidInput, match="number: expected a demonstration in 0 .. 2, got 3"):
+    with pytest.raises(InvalidInput, match=r"number: expected a demonstration in 0 \.\. 2, got 3"):
         hide_one(condition, 3)
 
 
@@ -147,5 +158,7 @@ def test_the_world_runs_on_tiny_networks(folders: dict[str, Path]) -> None:
 
 
 def test_experts_that_are_not_there_are_said() -> None:
-    with pytest.raises(Unavailable, match="`factordiff worlds arc-mosaic` prints the commands that train them"):
+    with pytest.raises(
+        Unavailable, match="`factordiff worlds arc-mosaic` prints the commands that train them"
+    ):
         Mosaic().experts()

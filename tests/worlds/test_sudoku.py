@@ -14,7 +14,14 @@ from factordiff.worlds.metric import EXACT
 from factordiff.worlds.sudoku import puzzles as maker
 from factordiff.worlds.sudoku.puzzles import full_grid, puzzle, puzzles
 from factordiff.worlds.sudoku.solver import (
-    EMPTY, LEVELS, UNITS, by_rules, difficulty, read_puzzle, solution, solutions,
+    EMPTY,
+    LEVELS,
+    UNITS,
+    by_rules,
+    difficulty,
+    read_puzzle,
+    solution,
+    solutions,
 )  # fmt: skip
 from factordiff.worlds.sudoku.units import Unit, units
 
@@ -84,7 +91,7 @@ def test_puzzles_are_of_their_difficulty_unique_and_always_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("." * 81, "expected one solution, got several: row 1, column"),
+        ("." * 81, "expected one solution, got several: row 8, column 3 can be 2 or 8"),
         ("11" + "." * 79, "no solution: 1 stands in row 1, column 1 and in row 1, column 2"),
         ("12345678." + "........9" + "." * 63, "no solution"),
         ("123", "expected 81 cells, got 3"),

@@ -40,7 +40,7 @@ def test_the_worlds_of_the_catalogue_are_worlds() -> None:
         own = one.entries()
         for method in one.methods:
             assert method in own or entries([method], names, True)
-    with pytest.raises(Unavailable, match="world: expected one of sudoku, .*, got 'soduku'"):
+    with pytest.raises(Unavailable, match=r"world: expected one of sudoku, .*, got 'soduku'"):
         world("soduku")
 
 

@@ -15,8 +15,8 @@ from rich.text import Text
 from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
-from factordiff.cli.solve_display import LETTERS, drawn_cells, drawn_speakers
 from factordiff.cli.demo_arc import demonstrate
+from factordiff.cli.solve_display import LETTERS, drawn_cells, drawn_speakers
 from factordiff.sampling.samples import Samples
 from factordiff.solving.story import NOBODY
 from factordiff.solving.team import Team
@@ -165,8 +165,11 @@ def draw_grids(cells: list[int], speakers: list[int], queries: Queries, colored:
     def square(values: list[int]) -> np.ndarray:
         return np.array(values).reshape(side, side)
 
-    shown = [NOBODY if value >= COLORS else value for value in cells]
-    drawn = {"answer": drawn_cells(square(shown), colored), "decided by": drawn_speakers(square(speakers), colored)}
+    shown = [NOBODY if value == COLORS.mask else value for value in cells]
+    drawn = {
+        "answer": drawn_cells(square(shown), colored),
+        "decided by": drawn_speakers(square(speakers), colored),
+    }
     if queries.owners is not None:
         drawn["owner"] = drawn_speakers(square(queries.owners[0].tolist()), colored)
     beside = Table.grid(padding=(0, 3))

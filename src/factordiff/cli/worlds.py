@@ -61,14 +61,17 @@ def compare_command(
         ),
     ] = "",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.")] = None,
-    validation: Annotated[int | None, typer.Option(help="Validation queries that numbers are fitted on.")] = None,
+    validation: Annotated[
+        int | None, typer.Option(help="Validation queries that numbers are fitted on.")
+    ] = None,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     reveal: Annotated[str, typer.Option(help="fast, exact, or a rule; by default the world's own.")] = "",
     expert: Annotated[
         list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
     ] = None,
     sequences: Annotated[
-        Path | None, typer.Option(help="antibody: FASTA or AIRR TSV of your own in place of the documented ones.")
+        Path | None,
+        typer.Option(help="antibody: FASTA or AIRR TSV of your own in place of the documented ones."),
     ] = None,
     batch: Annotated[int, typer.Option(help="Queries at a time; 0: the world's own.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,

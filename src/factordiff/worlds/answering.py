@@ -35,7 +35,9 @@ def records_of(
         tries = [records[row] for records in each]
         best = max(tries, key=lambda record: main.sign * _value(record, main.name))
         nominal = sum(record.nominal for record in tries) + extra
-        found.append(replace(best, nominal=nominal, executed=sum(record.executed for record in tries) + extra))
+        found.append(
+            replace(best, nominal=nominal, executed=sum(record.executed for record in tries) + extra)
+        )
     return found
 
 

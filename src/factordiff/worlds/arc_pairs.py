@@ -18,7 +18,10 @@ from factordiff.worlds.queries import Queries
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
 TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
-    "arc-full+full": (("trans-full", "conv-full"), "two generalists that know the same tasks: every method is level"),
+    "arc-full+full": (
+        ("trans-full", "conv-full"),
+        "two generalists that know the same tasks: every method is level",
+    ),
     "arc-occ+full": (("trans-occ", "trans-full"), "a specialist of occupancy beside a generalist"),
     "arc-col+occ": (("trans-color", "trans-occ"), "two specialists, one flat where the other is at home"),
     "arc-col+occ-default-head": (
@@ -38,7 +41,7 @@ FITTED = ("fitted:mixture", "fitted:product", "fitted:routing")
 def load_experts(
     names: Sequence[str], folders: Mapping[str, str | Path], device: torch.device | str
 ) -> Experts:
-    """Shipped experts, or those in the folders that a person names; in bfloat16 on a GPU, as `factordiff eval` has it."""
+    """Shipped experts, or those in the folders that a person names; on a GPU in bfloat16, as `factordiff eval`."""
     unknown = sorted(set(folders) - set(names))
     if unknown:
         raise InvalidInput(f"expert: this world has no {unknown[0]!r}; expected {', '.join(names)}")

@@ -46,7 +46,9 @@ class Oracle(Composition):
     `probability`: the one that gives the truth the most.
     """
 
-    def __init__(self, x_0: Int[Tensor, "item cell"], by: Literal["choice", "probability"] = "choice") -> None:
+    def __init__(
+        self, x_0: Int[Tensor, "item cell"], by: Literal["choice", "probability"] = "choice"
+    ) -> None:
         if by not in ("choice", "probability"):
             raise InvalidInput(f"by: expected choice or probability, got {by!r}")
         self.x_0, self.by = x_0, by

@@ -25,15 +25,17 @@ WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it ta
     "sudoku": ("sudoku.world", "Sudoku", False),
     "arc-mosaic": ("mosaic.world", "Mosaic", False),
     "antibody": ("antibody.world", "Antibody", False),
-    **{name: ("arc_pairs", "ArcPair", True) for name in ARC},
-    **{name: ("toys", "Toy", True) for name in TOYS},
+    **dict.fromkeys(ARC, ("arc_pairs", "ArcPair", True)),
+    **dict.fromkeys(TOYS, ("toys", "Toy", True)),
 }
 
 
 def world(name: str, **settings: Any) -> World:
     """The world of that name; some take settings, such as the folders of their experts."""
     if name not in WORLDS:
-        raise Unavailable(f"world: expected one of {', '.join(WORLDS)}, got {name!r}; `factordiff worlds` lists them")
+        raise Unavailable(
+            f"world: expected one of {', '.join(WORLDS)}, got {name!r}; `factordiff worlds` lists them"
+        )
     module, kind, named = WORLDS[name]
     make: Callable[..., World] = getattr(import_module(f"factordiff.worlds.{module}"), kind)
     return make(name, **settings) if named else make(**settings)
@@ -85,7 +87,11 @@ def compare_world(
         "seed": seed,
     }
     folder = None if out is None else Folder(out / chosen.name / split, about)
-    subset = "" if len(queries) >= chosen.sizes[split] else f", the first {len(queries):,} of {chosen.sizes[split]:,}"
+    subset = (
+        ""
+        if len(queries) >= chosen.sizes[split]
+        else f", the first {len(queries):,} of {chosen.sizes[split]:,}"
+    )
     table = assembled(rows, setting, queries, f"{chosen.name}, {split}{subset}", folder, watch)
     return with_rows(table, _references(chosen, queries, setting.names))
 

@@ -29,14 +29,18 @@ def bars(table: Comparison) -> bytes:
         if not table.exact:
             found = row.estimate(main)
             if np.isfinite([found.low, found.high]).all():
-                axes.plot([scale * found.low, scale * found.high], [place, place], color="black", linewidth=1.2)
+                axes.plot(
+                    [scale * found.low, scale * found.high], [place, place], color="black", linewidth=1.2
+                )
         axes.text(value, place, f" {main.shown(row.value(main))}", va="center", fontsize=7)
-    for row, style in ((table.base, ":"), (table.top, "--")):
-        if row is not None:
-            axes.axvline(scale * row.value(main), color="#444", linestyle=style, linewidth=0.8)
+    for line, style in ((table.base, ":"), (table.top, "--")):
+        if line is not None:
+            axes.axvline(scale * line.value(main), color="#444", linestyle=style, linewidth=0.8)
     axes.set_yticks(range(len(shown)), [row.label for row in shown], fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel(f"{main.name}, {main.unit}{' (less is better)' if main.lower_is_better else ''}", fontsize=8)
+    axes.set_xlabel(
+        f"{main.name}, {main.unit}{' (less is better)' if main.lower_is_better else ''}", fontsize=8
+    )
     axes.set_title(table.title, fontsize=9, loc="left")
     for family in dict.fromkeys(row.family for row in shown):
         axes.barh([0], [0], color=COLORS.get(family, COLORS[FACTOR]), label=family)
@@ -62,6 +66,8 @@ def shares(worlds: Mapping[str, Mapping[str, float]], methods: Sequence[str]) ->
     axes.axvline(100, color="#444", linestyle="--", linewidth=0.8)
     axes.set_yticks(range(len(worlds)), list(worlds), fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("% of the way from the best fitted number per expert to the oracle (below -100: at -100)", fontsize=8)
+    axes.set_xlabel(
+        "% of the way from the best fitted number per expert to the oracle (below -100: at -100)", fontsize=8
+    )
     axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return png(figure)

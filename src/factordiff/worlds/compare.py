@@ -63,7 +63,9 @@ def compare(
     if not len(queries):
         raise InvalidInput("data: expected at least one query, got none")
     chosen = as_metric(metric)
-    base = compose(experts, "single" if len(experts) == 1 else "mixture", objectives=objectives, device=device)
+    base = compose(
+        experts, "single" if len(experts) == 1 else "mixture", objectives=objectives, device=device
+    )
     setting = prepared_setting(
         {member.name: member.expert for member in base.members},
         chosen,

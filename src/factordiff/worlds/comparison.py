@@ -42,7 +42,7 @@ class Row:
         return _interval(self.sums[measure.name], self.sizes[measure.name], self.clusters)
 
     def gain(self, other: Row, measure: Measure) -> Estimate:
-        """This row minus another, on the same queries, with its interval."""
+        """The row minus another, on the same queries, with its interval."""
         sums = self.sums[measure.name] - other.sums[measure.name]
         return _interval(sums, self.sizes[measure.name], self.clusters)
 
@@ -146,7 +146,7 @@ class Comparison:
         return max(rows, key=lambda row: self.main.sign * row.value(self.main)) if rows else None
 
     def share(self, row: Row) -> float | None:
-        """How far a row is on the way from the best fitted number per expert to the oracle; None where there is none."""
+        """How far a row is on the way from the best fitted number per expert to the oracle, if there is a way."""
         base, top = self.base, self.top
         if base is None or top is None:
             return None
@@ -199,7 +199,9 @@ class Comparison:
         estimate = row.estimate(measure)
         if np.isnan(estimate.value):
             return NOTHING
-        return f"{measure.shown(estimate.value)} [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
+        return (
+            f"{measure.shown(estimate.value)} [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
+        )
 
     def _gain(self, row: Row, base: Row) -> str:
         if self.exact:

@@ -32,7 +32,19 @@ FAMILIES = {
 BOUNDS = ("told", "oracle", "union", "answer-fitted")
 UNION = "union"
 REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
-SHARES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)  # of the first of two experts, tried on the answer
+SHARES = (
+    0.02,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    10.0,
+    20.0,
+    50.0,
+)  # of the first of two experts, tried on the answer
 LOUD, QUIET = 1.0, 0.05  # with more experts: every choice of who counts and who hardly does
 MOST_CHOICES = 5  # experts for which all choices are tried; with more, each alone is loud
 
@@ -64,7 +76,9 @@ def entries(
     labels = [row.label for row in found]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise InvalidInput(f"methods: {twice[0]!r} is there twice; give methods of your own names in a mapping")
+        raise InvalidInput(
+            f"methods: {twice[0]!r} is there twice; give methods of your own names in a mapping"
+        )
     return found
 
 
@@ -103,7 +117,9 @@ def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
         return [_alone(number, name) for number, name in enumerate(names)]
     if text in BOUNDS:
         if text == "told" and not owned:
-            raise InvalidInput("methods: 'told' needs the owner of each cell, and these queries do not say it")
+            raise InvalidInput(
+                "methods: 'told' needs the owner of each cell, and these queries do not say it"
+            )
         return [_bound(text)]
     kind, _, method = text.partition(":")
     if kind == "fitted":
@@ -119,9 +135,7 @@ def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
     for part in filter(None, (bracketed[2] or "").split(";")):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InvalidInput(
-                f"methods: expected {bracketed[1]}[option=value;option=value], got {text!r}"
-            )
+            raise InvalidInput(f"methods: expected {bracketed[1]}[option=value;option=value], got {text!r}")
         name = name.strip()
         options[name] = value if name == REVEAL else spec(bracketed[1]).option(name).read(value)
     return [_method(text, bracketed[1], options, names)]
@@ -132,7 +146,9 @@ def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence
         reveal_rule(options[REVEAL])
     own = {name: value for name, value in options.items() if name != REVEAL}
     spec(method).check(own, names)  # refused before anything runs
-    return Entry(label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options)))
+    return Entry(
+        label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options))
+    )
 
 
 def _alone(number: int, name: str) -> Entry:

@@ -85,7 +85,9 @@ def cells(filled: Filled, among: Bool[Tensor, "query cell"] | None = None) -> Ra
 def nats(filled: Filled, among: Bool[Tensor, "query cell"] | None = None) -> Ratio:
     r"""$-\log r(x_0)$ at each hidden cell, of all or of those in a part."""
     if filled.log_probs is None:
-        raise InvalidInput("metric: nats need the composed distributions of one pass, and the cells were decoded")
+        raise InvalidInput(
+            "metric: nats need the composed distributions of one pass, and the cells were decoded"
+        )
     where = filled.hidden if among is None else filled.hidden & among
     lost = -log_prob_at(filled.log_probs, filled.queries.x_0)
     return torch.where(where, lost, 0.0).sum(-1), where.sum(-1).double()

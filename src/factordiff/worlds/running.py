@@ -15,11 +15,11 @@ from factordiff.evaluation.benchmark import Record
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.store import write_whole
+from factordiff.training.machines import choose_device, device_name
 from factordiff.worlds.answering import records_of
 from factordiff.worlds.methods import Entry
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Setting
-from factordiff.training.machines import choose_device, device_name
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from factordiff.experts.expert import Expert
 from factordiff.toy.law import total_variation
-from factordiff.toy.world import CELLS, VALUES, Joint, normalised, random_joint, two_halves, two_opinions, two_views
+from factordiff.toy.world import (
+    CELLS,
+    VALUES,
+    Joint,
+    normalised,
+    random_joint,
+    two_halves,
+    two_opinions,
+    two_views,
+)
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.world import Experts, Plain, checked_limit
@@ -20,6 +29,7 @@ METHODS = (
     "alone", "mixture", "product", "geometric-mean", "superdiff", "fkc[beta=1,1]", "rne[beta=1,1]", "routing",
     "routing[factors=row]", "soft-routing",
 )  # fmt: skip
+SIZES = {"validation": 1, "test": 1}
 LAYOUT = (2, 2)  # two rows of two cells: the halves
 
 
@@ -55,7 +65,10 @@ MAKERS: dict[str, tuple[str, Callable[[], Made]]] = {
     "toy-either": ("one of two opinions is right about the whole: SuperDiff OR is exact", _either),
     "toy-both": ("both opinions must agree: a product with corrected particles is exact", _both),
     "toy-halves": ("each knows half and is flat elsewhere: the product is exact", lambda: _halves(False)),
-    "toy-halves-sure": ("each knows half and is wrongly sure elsewhere: only being told is exact", lambda: _halves(True)),
+    "toy-halves-sure": (
+        "each knows half and is wrongly sure elsewhere: only being told is exact",
+        lambda: _halves(True),
+    ),
     "toy-views": ("one knows whether, the other what: only views are exact", _views),
 }
 
@@ -65,7 +78,7 @@ class Toy(Plain):
 
     layout = LAYOUT
     factors = ("pixel", "row", "whole")
-    sizes = {"validation": 1, "test": 1}
+    sizes = SIZES
     batch = 1
 
     def __init__(self, name: str) -> None:
@@ -75,8 +88,10 @@ class Toy(Plain):
         extra = ("views",) if "occupancy" in self.made.objectives else ()
         self.methods = (*METHODS, *extra, *(("told",) if self.made.halves else ()))
         self.metric = Metric(
-            (Measure("distance", "TV", lower_is_better=True),), lambda filled: _distance(filled, self.made.truth), "enumerated"
-        )  # fmt: skip
+            (Measure("distance", "TV", lower_is_better=True),),
+            lambda filled: _distance(filled, self.made.truth),
+            "enumerated",
+        )
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """Two tables."""

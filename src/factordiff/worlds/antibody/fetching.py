@@ -124,7 +124,9 @@ def checkpoint(path: Path, wheel: Wheel) -> Any:
     except KeyError:
         raise DataError(f"{path.name}: there is no {wheel.member} in it") from None
     except Exception as error:
-        raise CheckpointError(f"{path.name}: {wheel.member} cannot be read as weights alone ({error})") from None
+        raise CheckpointError(
+            f"{path.name}: {wheel.member} cannot be read as weights alone ({error})"
+        ) from None
 
 
 def keep(folder: Path, weights: Mapping[str, Tensor], config: Mapping[str, Any], wheel: Wheel) -> None:
@@ -137,11 +139,13 @@ def keep(folder: Path, weights: Mapping[str, Tensor], config: Mapping[str, Any],
 
 
 def roberta_weights(checkpoint: Any) -> dict[str, Tensor]:
-    """fairseq's names of a RoBERTa as transformers has them."""
+    """Fairseq's names of a RoBERTa as transformers has them."""
     try:
         own: Mapping[str, Tensor] = checkpoint["model"]
     except (TypeError, KeyError):
-        raise CheckpointError("sapiens: expected a checkpoint of fairseq with 'model', got something else") from None
+        raise CheckpointError(
+            "sapiens: expected a checkpoint of fairseq with 'model', got something else"
+        ) from None
     renamed = {}
     for name, weight in own.items():
         for old, new in ROBERTA_NAMES:
@@ -177,8 +181,14 @@ ROBERTA_NAMES = (
     ("fc2", "output.dense"),
     ("final_layer_norm", "output.LayerNorm"),
 )
-CONVERTED: dict[str, Callable[[Any], dict[str, Tensor]]] = {"sapiens": roberta_weights, "antiberty": bert_weights}
-RESIDUE_TOKENS = {"sapiens": 4, "antiberty": 5}  # the id of A; the other residues follow in the order of the alphabet
+CONVERTED: dict[str, Callable[[Any], dict[str, Tensor]]] = {
+    "sapiens": roberta_weights,
+    "antiberty": bert_weights,
+}
+RESIDUE_TOKENS = {
+    "sapiens": 4,
+    "antiberty": 5,
+}  # the id of A; the other residues follow in the order of the alphabet
 CONFIGS: dict[str, dict[str, Any]] = {
     "sapiens": {
         "class": "RobertaForMaskedLM",

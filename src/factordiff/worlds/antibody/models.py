@@ -27,7 +27,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> MaskedLangua
         weights = safetensors.torch.load((folder / "model.safetensors").read_bytes())
         missing, unexpected = model.load_state_dict(weights, strict=False)
     except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{folder}: damaged, or of another version ({error}); remove it, and {FETCH}") from None
+        raise CheckpointError(
+            f"{folder}: damaged, or of another version ({error}); remove it, and {FETCH}"
+        ) from None
     needed = [name for name in missing if name not in TIED]
     if needed or unexpected:
         what = f"{needed[0]} is missing" if needed else f"{unexpected[0]} is not known"

@@ -72,7 +72,9 @@ def _fasta(lines: Iterable[str], path: Path) -> Iterable[Sequence]:
             name, residues, began = text[1:].split()[0] if text[1:].split() else f"line {number}", "", number
             continue
         if text and not name:
-            raise DataError(f"{path}, line {number}: expected a line with > and a name before the first residues")
+            raise DataError(
+                f"{path}, line {number}: expected a line with > and a name before the first residues"
+            )
         for column, letter in enumerate(line.upper(), 1):
             if letter.isspace():
                 continue
@@ -90,8 +92,8 @@ def _airr(lines: Iterable[str], path: Path) -> Iterable[Sequence]:
     missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
     if missing:
         raise DataError(
-            f"{path}: not an AIRR rearrangement file: the column {missing[0]} is missing; expected tab-separated columns "
-            f"{', '.join(COLUMNS)}"
+            f"{path}: not an AIRR rearrangement file: the column {missing[0]} is missing; expected columns with tabs "
+            f"between them: {', '.join(COLUMNS)}"
         )
     for row in rows:
         if (row["productive"] or "").lower() in TRUE and (row.get("locus") or "IGH") == "IGH":
@@ -105,7 +107,8 @@ def _rearranged(row: Mapping[str, str]) -> Sequence | None:
     aligned, junction = row["sequence_alignment"].upper().replace("-", "."), row["junction"].upper()
     if len(junction) < 9 or len(junction) % 3:
         return None
-    residues, regions = [], []
+    residues: list[str] = []
+    regions: list[str] = []
     after = ENDS["fwr3"] + len(junction) // 3 - 2  # the last codon of CDR3: the junction less its two anchors
     for number in range(len(aligned) // 3):
         codon = aligned[3 * number : 3 * number + 3]

@@ -83,8 +83,8 @@ class Antibody(Plain):
     factors = ("pixel", "whole", "regions")
     batch = 32
     needs = (
-        "`factordiff data fetch antibody` (the models, 100 MB), factordiff[hf], and sequences: Debian's r-cran-alakazam, "
-        "or --sequences with FASTA or AIRR TSV of your own"
+        "`factordiff data fetch antibody` (the models, 100 MB), factordiff[hf], and sequences: Debian's "
+        "r-cran-alakazam, or --sequences with FASTA or AIRR TSV of your own"
     )
     recipe = "pip install 'factordiff[hf]'\nfactordiff data fetch antibody\napt-get install r-cran-alakazam"
 
@@ -123,7 +123,9 @@ class Antibody(Plain):
         count = checked_limit(split, limit, self.sizes)
         asked = [(one, rate) for one in self._of(split) for rate in RATES][:count]
         if not asked:
-            raise DataError(f"{self.file}: no sequence of it is in the {split} split; give a file with more clones")
+            raise DataError(
+                f"{self.file}: no sequence of it is in the {split} split; give a file with more clones"
+            )
         return queries_of(asked)
 
     def data(self) -> str:

@@ -1,4 +1,4 @@
-"""Four canvases of 10x10 as one of 20x20, and back: cells, conditions, and an expert that is asked about each quarter."""
+"""Four canvases of 10x10 as one of 20x20, and back: cells, conditions, and an expert asked about each quarter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def together(quarters: Shaped[Tensor, "item 4 *more small"]) -> Shaped[Tensor, "
 
 def condition_apart(condition: Condition) -> Condition:
     """The condition of every quarter, four items for each large one."""
-    return _each(condition, lambda part: apart(part).flatten(0, 1), condition.present.repeat_interleave(QUARTERS, 0))
+    return _each(
+        condition, lambda part: apart(part).flatten(0, 1), condition.present.repeat_interleave(QUARTERS, 0)
+    )
 
 
 def condition_together(quarters: Condition) -> Condition:

@@ -1,7 +1,7 @@
 r"""Evidence from demonstrations: hide one, condition on the others, and ask how well each expert predicts it.
 
-$e_{m,v} = \sum_k \log p_m(y_{k,v} \mid \text{its input, the other demonstrations})$, all cells of $y_k$ hidden: one pass
-for each demonstration. No answer of the query is looked at; cells belong to the quarter, or grid, that they stand in.
+$e_{m,v} = \sum_k \log p_m(y_{k,v} \mid \text{its input, the other demonstrations})$, all cells of $y_k$ hidden: one
+pass for each demonstration. No answer of the query is looked at; a cell counts for the grid that it stands in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def hide_one(condition: Condition, number: int) -> tuple[Condition, Int[Tensor, 
     frames = condition.present.shape[1]
     if not 0 <= number < frames:
         raise InvalidInput(f"number: expected a demonstration in 0 .. {frames - 1}, got {number}")
-    others = torch.tensor([frame for frame in range(frames) if frame != number], device=condition.query.device)
+    others = torch.tensor(
+        [frame for frame in range(frames) if frame != number], device=condition.query.device
+    )
     inside = condition.inside
     asked = Condition(
         condition.context_inputs[:, number],

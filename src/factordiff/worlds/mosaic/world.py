@@ -72,7 +72,7 @@ class Mosaic(Plain):
     @property
     def needs(self) -> str:  # type: ignore[override]
         """Four trainings."""
-        return "four experts trained apart, a few minutes on a GPU each: `factordiff worlds arc-mosaic` has the commands"
+        return "four experts, a few minutes on a GPU each: `factordiff worlds arc-mosaic` has the commands"
 
     @property
     def recipe(self) -> str:  # type: ignore[override]
@@ -86,8 +86,8 @@ class Mosaic(Plain):
             small = load_experts(EXPERTS, self.folders, device)
         except Unavailable as error:
             raise Unavailable(
-                "arc-mosaic: its four experts are not here; `factordiff worlds arc-mosaic` prints the commands that train "
-                "them, and --expert NAME=FOLDER names them"
+                "arc-mosaic: its four experts are not here; `factordiff worlds arc-mosaic` prints the commands that "
+                "train them, and --expert NAME=FOLDER names them"
             ) from error
         each = {name: Quartered(expert) for name, expert in small.experts.items()}
         return Experts(each, small.objectives, small.weights)

@@ -7,7 +7,15 @@ from functools import lru_cache
 import torch
 
 from factordiff.streams import uniform
-from factordiff.worlds.sudoku.solver import CELLS, EMPTY, LEVELS, Candidates, Contradiction, by_rules, solutions
+from factordiff.worlds.sudoku.solver import (
+    CELLS,
+    EMPTY,
+    LEVELS,
+    Candidates,
+    Contradiction,
+    by_rules,
+    solutions,
+)
 
 SPLITS = {"validation": 1, "test": 2}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import no_type_check
 
 from factordiff.errors import InvalidInput
 
@@ -23,7 +24,7 @@ PEERS = [sorted({other for unit in UNITS_OF[cell] for other in unit} - {cell}) f
 LEVELS = ("easy", "medium", "hard", "expert")
 RULE = (
     "easy: naked singles alone (a cell with one value left) solve it; medium: with hidden singles (a value with one "
-    "cell left in a unit); hard: with locked candidates and naked pairs as well; expert: none of these, search is needed"
+    "cell left in a unit); hard: with locked candidates and naked pairs as well; expert: none of these, only search"
 )
 
 Grid = Sequence[int]
@@ -45,6 +46,7 @@ class Candidates:
                     raise Contradiction
                 self.set(cell, value)
 
+    @no_type_check  # millions of calls: shape checks under pytest would take minutes
     def set(self, cell: int, value: int) -> None:
         """Fill a cell."""
         self.values[cell], self.left[cell] = value, 0
@@ -52,6 +54,7 @@ class Candidates:
         for peer in PEERS[cell]:
             self.remove(peer, bit)
 
+    @no_type_check
     def remove(self, cell: int, bits: int) -> bool:
         """Take values from an empty cell; whether that changed anything."""
         if not self.left[cell] & bits:
@@ -113,7 +116,8 @@ class Candidates:
             for one, other in combinations(pairs, 2):
                 if self.left[one] == self.left[other]:
                     bits = self.left[one]
-                    if any([self.remove(cell, bits) for cell in unit if cell not in (one, other)]):
+                    removed = [self.remove(cell, bits) for cell in unit if cell not in (one, other)]
+                    if any(removed):
                         return True
         return False
 

@@ -13,6 +13,7 @@ from factordiff.worlds.sudoku.solver import LEVELS, RULE, SIDE, by_rules
 from factordiff.worlds.sudoku.units import units
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
+SIZES = {"validation": 80, "test": 400}
 DATA = "sudoku-1, seed 0"  # changes when puzzles or their grading do
 
 
@@ -39,7 +40,7 @@ class Sudoku(Plain):
     factors = ("pixel", "row", "column", "block:3x3", "whole")
     layout = (SIDE, SIDE)
     batch = 100
-    sizes = {"validation": 80, "test": 400}
+    sizes = SIZES
     grading = RULE
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
