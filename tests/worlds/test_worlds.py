@@ -17,6 +17,8 @@ EXACT_IN = {
     "toy-both": {"fkc[beta=1,1]", "rne[beta=1,1]"},
     "toy-halves": {"product", "fkc[beta=1,1]", "rne[beta=1,1]", "routing", "routing[factors=row]", "told"},
     "toy-halves-sure": {"told"},
+    "toy-owners": {"evidence-by-half"},
+    "toy-cells": {"mixture"},
     "toy-views": {"views"},
 }
 

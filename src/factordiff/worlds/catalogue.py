@@ -20,7 +20,7 @@ from factordiff.worlds.running import Folder, Watch
 from factordiff.worlds.world import World
 
 ARC = ("arc-full+full", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four")
-TOYS = ("toy-either", "toy-both", "toy-halves", "toy-halves-sure", "toy-views")
+TOYS = ("toy-either", "toy-both", "toy-halves", "toy-halves-sure", "toy-owners", "toy-cells", "toy-views")
 WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it takes its name
     "sudoku": ("sudoku.world", "Sudoku", False),
     "arc-mosaic": ("mosaic.world", "Mosaic", False),

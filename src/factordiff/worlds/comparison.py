@@ -173,7 +173,7 @@ class Comparison:
                     row.label if not row.note else f"{row.label} ({row.note})",
                     *cells,
                     NOTHING if base is None or row is base else self._gain(row, base),
-                    NOTHING if share is None else f"{100 * share:.0f} %",
+                    NOTHING if share is None else f"{round(100 * share) + 0} %",
                     f"{row.passes:,.1f}",
                 )
             )

@@ -53,7 +53,8 @@ class Measure:
     def shown(self, value: float, sign: bool = False) -> str:
         """The figure for people, without its unit."""
         plus = "+" if sign else ""
-        return f"{100 * value:{plus}.1f}" if self.unit == "%" else f"{value:{plus}.3f}"
+        scale, digits = (100, 1) if self.unit == "%" else (1, 3)
+        return f"{round(scale * value, digits) + 0.0:{plus}.{digits}f}"  # + 0.0: no minus before a zero
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,33 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from factordiff.composition.evidence import Evidence
+from factordiff.composition.factors import rows
 from factordiff.experts.expert import Expert
+from factordiff.experts.tabular import TabularExpert
 from factordiff.toy.law import total_variation
 from factordiff.toy.world import (
     CELLS,
     VALUES,
     Joint,
+    beside,
     normalised,
     random_joint,
     two_halves,
     two_opinions,
     two_views,
 )
+from factordiff.worlds.methods import FACTOR, Entry
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio
 from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Answering, Prepared, Setting
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
 METHODS = (
     "alone", "mixture", "product", "geometric-mean", "superdiff", "fkc[beta=1,1]", "rne[beta=1,1]", "routing",
     "routing[factors=row]", "soft-routing",
 )  # fmt: skip
+EVIDENCE = "evidence-by-half"
 SIZES = {"validation": 1, "test": 1}
 LAYOUT = (2, 2)  # two rows of two cells: the halves
 
@@ -56,6 +63,23 @@ def _halves(wrongly_sure: bool) -> Made:
     return Made(world.experts, world.truth, halves=True)
 
 
+def _owners() -> Made:
+    first, second, third, fourth = (random_joint(seed, cells=2) for seed in (3, 4, 5, 6))
+    experts = TabularExpert(beside(first, second)), TabularExpert(beside(third, fourth))
+    return Made(experts, beside((first + third) / 2, (second + fourth) / 2))
+
+
+def _cells() -> Made:
+    """Every cell of every expert is a law of its own."""
+    laws = [[random_joint(seed, cells=1) for seed in range(first, first + CELLS)] for first in (10, 20)]
+    mixed = [(one + other) / 2 for one, other in zip(*laws, strict=True)]
+
+    def joint(of_cells: list[Tensor]) -> Joint:
+        return torch.einsum("a,b,c,d->abcd", *of_cells)
+
+    return Made((TabularExpert(joint(laws[0])), TabularExpert(joint(laws[1]))), joint(mixed))
+
+
 def _views() -> Made:
     world = two_views()
     return Made(world.experts, world.truth, ("occupancy", "color"))
@@ -69,6 +93,11 @@ MAKERS: dict[str, tuple[str, Callable[[], Made]]] = {
         "each knows half and is wrongly sure elsewhere: only being told is exact",
         lambda: _halves(True),
     ),
+    "toy-owners": (
+        "each half belongs to one of the two, nobody says which: evidence by half is exact",
+        _owners,
+    ),
+    "toy-cells": ("each cell belongs to one of the two, independently: the mixture is exact", _cells),
     "toy-views": ("one knows whether, the other what: only views are exact", _views),
 }
 
@@ -85,7 +114,7 @@ class Toy(Plain):
         self.name = name
         self.tests, make = MAKERS[name]
         self.made = make()
-        extra = ("views",) if "occupancy" in self.made.objectives else ()
+        extra = (EVIDENCE, *(("views",) if "occupancy" in self.made.objectives else ()))
         self.methods = (*METHODS, *extra, *(("told",) if self.made.halves else ()))
         self.metric = Metric(
             (Measure("distance", "TV", lower_is_better=True),),
@@ -108,6 +137,14 @@ class Toy(Plain):
     def data(self) -> str:
         """The worlds of toy/world.py."""
         return "toy-1"
+
+    def entries(self) -> dict[str, Entry]:
+        """Evidence earned inside each half."""
+
+        def by_half(setting: Setting) -> Answering:
+            return lambda queries: Prepared((setting.team(Evidence(rows(*LAYOUT))),))
+
+        return {EVIDENCE: Entry(EVIDENCE, FACTOR, by_half)}
 
 
 def _distance(filled: Filled, truth: Float[Tensor, ...]) -> dict[str, Ratio]:
