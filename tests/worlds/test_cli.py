@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,9 @@ def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
     assert "| told | 0.000 |" in (place / "table.md").read_text()
     assert "\\toprule" in (place / "table.tex").read_text()
     assert (place / "table.png").read_bytes()[:4] == b"\x89PNG"
+    assert json.loads((place / "table.json").read_text())["rows"]["told"]["share"] == 1.0
+    assert "toy-halves-sure" in run("worlds", "--shares", str(tmp_path))
+    assert (tmp_path / "shares.png").read_bytes()[:4] == b"\x89PNG"
     before = (place / "mixture.jsonl.gz").read_bytes()
     run("compare", "toy-halves-sure", "--methods", "mixture,product", "--out", str(tmp_path))
     assert (place / "mixture.jsonl.gz").read_bytes() == before
@@ -55,6 +59,7 @@ def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
         (("compare", "toy-views", "--limit", "0"), "limit: expected at least 1, got 0"),
         (("compare", "toy-views", "--split", "train"), "split: expected one of validation, test"),
         (("compare", "toy-views", "--out", "/dev/null/x"), "--out: /dev/null/x"),
+        (("worlds", "--shares", "nowhere"), "no table in nowhere has a way to an oracle"),
         (("data", "fetch", "everything"), "fetch: expected antibody, got 'everything'"),
         (("demo", "--world", "nowhere"), "world: expected one of sudoku"),
     ],

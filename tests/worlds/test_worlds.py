@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -73,3 +76,28 @@ def test_arc_experts_may_be_other_folders() -> None:
     assert found.objectives == ["color", "occupancy"]
     assert all(isinstance(expert, Expert) for expert in found.experts.values())
     assert found.weights["trans-occ"] != ArcPair("arc-col+occ").experts().weights["trans-occ"]
+
+
+def test_the_page_has_the_distances() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    heading, *rows = re.findall(
+        r"^\| (.*) \|$", page.split("<!-- toys -->")[1].split("<!-- /toys -->")[0], re.MULTILINE
+    )
+    names = heading.split(" | ")[1:]
+    assert [row.split(" | ")[0].strip("`") for row in rows] == list(TOYS)
+    for row in rows:
+        name, *shown = (cell.strip() for cell in row.split(" | "))
+        table = compare_world(world(name.strip("`")))
+        found = {one.label: one.value(table.main) for one in table.rows}
+        for label, cell in zip(names, shown, strict=True):
+            if label not in found:
+                assert cell == ""
+                continue
+            exact = found[label] < 1e-12
+            assert cell == ("**0.000**" if exact else f"{found[label]:.3f}")
+
+
+def test_the_page_knows_every_world() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    for name in WORLDS:
+        assert f"`{name}`" in page

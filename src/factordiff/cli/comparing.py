@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.evaluation.places import check_folder
 from factordiff.experts.store import write_whole
 from factordiff.training.machines import choose_device
 from factordiff.worlds.catalogue import compare_world, world
-from factordiff.worlds.chart import bars
+from factordiff.worlds.chart import bars, shares
 from factordiff.worlds.comparison import Comparison
+from factordiff.worlds.methods import ALONE, BOUND
 from factordiff.worlds.world import World
+
+TABLE = "table.json"
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,35 @@ def compare_and_show(request: Request, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.md", (table.markdown() + "\n").encode())
     write_whole(folder / "table.tex", (table.latex() + "\n").encode())
+    write_whole(folder / TABLE, (json.dumps({"title": table.title, "rows": table.figures()}) + "\n").encode())
     write_whole(folder / "table.png", bars(table))
-    console.print(f"wrote {folder}/table.md, table.tex and table.png, and the records", highlight=False)
+    console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)
+
+
+def draw_shares(folder: Path, console: Console) -> None:
+    """One picture of all worlds that were compared into a folder, as far as they have a way to the oracle."""
+    found: dict[str, dict[str, float]] = {}
+    for path in sorted(folder.glob(f"*/test/{TABLE}")):
+        try:
+            rows = json.loads(path.read_text())["rows"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}: not a table of `factordiff compare` ({error!r}); compare again"
+            ) from None
+        of_methods = {
+            label: row["share"]
+            for label, row in rows.items()
+            if row["share"] is not None and row["family"] not in (ALONE, BOUND)
+        }
+        if of_methods:
+            found[path.parent.parent.name] = of_methods
+    if not found:
+        raise Unavailable(
+            f"shares: no table in {folder} has a way to an oracle; run `factordiff compare WORLD` first"
+        )
+    methods = list(dict.fromkeys(label for of_methods in found.values() for label in of_methods))
+    write_whole(folder / "shares.png", shares(found, methods))
+    console.print(f"wrote {folder / 'shares.png'}: {', '.join(found)}", highlight=False)
 
 
 def shown(table: Comparison) -> Table:

@@ -18,6 +18,9 @@ PLAIN_WIDTH = 240  # of tables that go into a file: nothing is cut
 @app.command("worlds")
 def worlds_command(
     name: Annotated[str, typer.Argument(help="One world, with the commands that get what it needs.")] = "",
+    shares: Annotated[
+        Path | None, typer.Option(help="Draw all tables of this folder of `compare` as one picture.")
+    ] = None,
 ) -> None:
     """List the worlds: experts, data and a metric each, and what each is there to test.
 
@@ -26,6 +29,11 @@ def worlds_command(
     from factordiff.worlds.catalogue import WORLDS, world
 
     console = _console()
+    if shares is not None:
+        from factordiff.cli.comparing import draw_shares
+
+        draw_shares(shares, console)
+        return
     if name:
         _about(console, world(name))
         return

@@ -180,6 +180,18 @@ class Comparison:
             family = row.family
         return Table(tuple(headings), tuple(lines), self.caption())
 
+    def figures(self) -> dict[str, Any]:
+        """The rows as plain numbers, for other programs and for the picture of all worlds."""
+        return {
+            row.label: {
+                "family": row.family,
+                "passes": row.passes,
+                "share": self.share(row),
+                **{measure.name: row.value(measure) for measure in self.measures},
+            }
+            for row in self.rows
+        }
+
     def caption(self) -> str:
         """What the table is of."""
         count, clusters = len(self.rows[0].clusters), len(np.unique(self.rows[0].clusters))

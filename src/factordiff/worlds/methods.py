@@ -179,9 +179,9 @@ def _oracle(setting: Setting) -> Answering:
 
 
 def _answer_fitted(setting: Setting) -> Answering:
-    """The best mixture or product of each query, chosen by its answer: above every method with weights per sample.
+    """The best mixture or product of each query, chosen by its own answer: what weights per sample could do.
 
-    With three experts or more only some weights are tried, so that it is a lower bound of that bound.
+    Only a grid of weights is tried, a coarse one with three experts or more: a lower bound of that bound.
     """
     teams = [setting.team("mixture", weights=weights) for weights in tried(len(setting.experts))]
     teams += [setting.team("product", beta=weights) for weights in tried(len(setting.experts))]
