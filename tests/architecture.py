@@ -32,6 +32,7 @@ LAYERS = {
     "text": 8,
     "experiments": 9,
     "solving": 9,
+    "worlds": 10,
     "web": 10,
     "cli": 11,
     "__main__": 12,

@@ -21,7 +21,7 @@ from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("guide.md", "own-expert.md", "own-data.md", "faq.md", "routers.md")
+PAGES = ("guide.md", "own-expert.md", "own-data.md", "faq.md", "routers.md", "worlds.md")
 BLOCK = re.compile(r"```(bash|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 

@@ -41,7 +41,8 @@ EXAMPLES = examples()
 LONG = {
     "card",
     "data measure",
-}  # a training and two evaluations before; all 178 tasks, by the generators
+    "data fetch",
+}  # a training and two evaluations before; all 178 tasks, by the generators; 100 MB by pip
 # What has to be there already, and the commands that people would have run before.
 BEFORE = {
     "card": (
@@ -63,6 +64,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         sizes = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 1}
         save_expert(build("transformer", sizes), tmp_path / "weights" / name)
     monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setenv("FACTORDIFF_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

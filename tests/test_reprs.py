@@ -28,6 +28,7 @@ from factordiff import (
     MaskedLanguageModel,
     Mixture,
     Product,
+    Queries,
     Repaired,
     Router,
     Routing,
@@ -39,6 +40,7 @@ from factordiff import (
     TabularExpert,
     Views,
     Vocabulary,
+    compare,
     compose,
     exact_law,
     feynman_kac,
@@ -82,6 +84,8 @@ def things() -> list[object]:
         exact_law([expert, expert], Mixture(), 2), FastNetwork(build("trans-ir", TINY)),
         MaskedLanguageModel(print, [1, 2], 0), answers[0].team, answers, *answers, answers[0].routing,
         answers[0].alone[0], explanation, explanation.decisions[0], trace, trace.steps[0], answers[0].samples,
+        compare({"one": expert}, "alone", (state.x_t[:, :2], torch.zeros(2, 2, dtype=torch.int64))),
+        Queries(state.x_t, torch.zeros_like(state.x_t), ("a", "b")),
         task(), task().tests[0], Refusal("a", "too large"), told(2, 3), build("trans-ir"), build("conv-ir"),
     ]  # fmt: skip
 

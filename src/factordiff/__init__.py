@@ -79,6 +79,9 @@ if TYPE_CHECKING:
     from factordiff.toy.law import exact_law as exact_law
     from factordiff.toy.law import total_variation as total_variation
     from factordiff.vocabulary import Vocabulary as Vocabulary
+    from factordiff.worlds.compare import compare as compare
+    from factordiff.worlds.comparison import Comparison as Comparison
+    from factordiff.worlds.queries import Queries as Queries
 
 _HOMES = {
     "composition.composition": ("Composed", "Composition"),
@@ -131,6 +134,9 @@ _HOMES = {
     "state": ("SamplerState",),
     "toy.law": ("Law", "exact_law", "total_variation"),
     "vocabulary": ("Vocabulary",),
+    "worlds.compare": ("compare",),
+    "worlds.comparison": ("Comparison",),
+    "worlds.queries": ("Queries",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

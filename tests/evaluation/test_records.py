@@ -26,6 +26,7 @@ HEADER = {"row": "x", "data": "d", "weights": {"a": "1", "b": "2"}, "settings": 
 RECORDS = (
     Record(0, "aaaaaaaa", 800, (), 100, 90, 3),
     Record(1, "bbbbbbbb", 800, (3, 4, 5, 17), 100, 90, 3, (), True, False),
+    Record(2, "cccccccc", 800, (), 100, 90, 3, measures={"nats": (1.25, 4.0)}),
 )
 
 
@@ -41,7 +42,7 @@ def test_cells_come_back(cells):
 def test_records_come_back_and_anyone_can_read_them(tmp_path):
     path = tmp_path / "deep" / "x.jsonl.gz"
     open_records(path, HEADER)
-    append(path, batch(RECORDS[1]))
+    append(path, batch(RECORDS[1], RECORDS[2]))
     append(path, batch(RECORDS[0]))
     file = read_records(path)
     assert file.header == HEADER

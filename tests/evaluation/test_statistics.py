@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.statistics import difference, drawn_means, mean, share
+from factordiff.evaluation.statistics import difference, drawn_means, mean, share, times_drawn
 from factordiff.streams import Purpose, integers, uniform
 
 
@@ -92,3 +92,18 @@ def test_unequal_lengths_are_refused():
         difference(np.array([True, True]), np.array([True]), np.array([0, 1]))
     with pytest.raises(InvalidInput, match="at least one"):
         share(np.array([], dtype=bool), np.array([]))
+
+
+def test_sums_over_sizes_are_drawn_by_task_together() -> None:
+    """With sizes the figure is a ratio of sums, and a round draws both sides of it for the same tasks."""
+    sums, sizes = np.array([3.0, 1.0, 0.0, 4.0]), np.array([4.0, 2.0, 1.0, 4.0])
+    tasks = np.array(["a", "a", "b", "c"])
+    found = mean(sums, tasks, (0.0, 1.0), rounds=200, sizes=sizes)
+    assert found.value == 8 / 11
+    by_task = {"a": (4.0, 6.0), "b": (0.0, 1.0), "c": (4.0, 4.0)}
+    slow = []
+    for times in times_drawn(3, 0, 200):
+        drawn = list(zip(times, by_task.values(), strict=True))
+        slow.append(sum(n * a for n, (a, _) in drawn) / sum(n * b for n, (_, b) in drawn))
+    np.testing.assert_allclose(drawn_means(sums, tasks, 0, 200, sizes), slow)
+    assert found.low < found.value < found.high

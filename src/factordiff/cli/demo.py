@@ -35,6 +35,7 @@ EXPERT_LETTERS = ("ee", "mm")
 @app.command()
 def demo(
     toy: Annotated[bool, typer.Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
+    world: Annotated[str, typer.Option(help="A world of `factordiff worlds`, such as sudoku.")] = "",
     experts: Annotated[str, typer.Option(help="Names or folders, in place of the paper's specialists.")] = "",
     out: Annotated[Path, typer.Option(help="Where the picture and the animation go.")] = Path("."),
     draws: Annotated[
@@ -51,6 +52,11 @@ def demo(
         console = Console(width=PLAIN_WIDTH)
     if toy:
         _exactness(console, draws, seed)
+        return
+    if world:
+        from factordiff.cli.demo_world import demonstrate_world
+
+        demonstrate_world(console, world, experts, out)
         return
     from factordiff.cli.demo_arc import demonstrate
 

@@ -52,6 +52,7 @@ class Record:
     drawn_grid: bool | None = None  # and the particle drawn by weight
     answer: str = ""  # a hash of the whole answer: equal answers, equal hashes
     shape: tuple[int, int] | None = None  # of the right grid
+    measures: dict[str, tuple[float, float]] | None = None  # a world's own: what is added up, and its size
 
     @property
     def exact(self) -> bool:

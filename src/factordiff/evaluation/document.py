@@ -58,12 +58,12 @@ def markdown(document: Document, pictures: str = "pictures") -> str:
     for section in document.sections:
         parts.append(f"## {section.title}")
         parts += section.paragraphs
-        parts += [_markdown_table(table) for table in section.tables]
+        parts += [markdown_table(table) for table in section.tables]
         parts += [
             f"![{_one_line(p.caption)}]({pictures}/{p.name}.png)\n\n*{p.caption}*" for p in section.pictures
         ]
         if section.verdicts:
-            parts.append(_markdown_table(verdict_table(section.verdicts)))
+            parts.append(markdown_table(verdict_table(section.verdicts)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -73,7 +73,8 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     return Table(("claim of the paper", "where", "here", "figures", "rule"), rows)
 
 
-def _markdown_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """A table as Markdown; a rule is an empty row."""
     lines = [_row(table.headings), _row(["---"] * len(table.headings))]
     lines += [_row([""] * len(table.headings) if row is None else row) for row in table.rows]
     if table.caption:

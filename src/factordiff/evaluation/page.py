@@ -66,15 +66,16 @@ def page(document: Document) -> str:
 def _section(section: Section) -> str:
     parts = [f"<h2>{_text(section.title)}</h2>"]
     parts += [f"<p>{_text(paragraph)}</p>" for paragraph in section.paragraphs]
-    parts += [_table(table) for table in section.tables]
+    parts += [html_table(table) for table in section.tables]
     parts += [_figure(picture) for picture in section.pictures]
     if section.verdicts:
-        parts.append(_table(verdict_table(section.verdicts)))
-    parts += [_table(table) for table in section.long_tables]
+        parts.append(html_table(verdict_table(section.verdicts)))
+    parts += [html_table(table) for table in section.long_tables]
     return "\n".join(parts)
 
 
-def _table(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """A table as HTML; columns of numbers stand to the right."""
     numeric = [_of_numbers(column) for column in zip(*filter(None, table.rows), strict=True)]
     numeric = numeric or [False] * len(table.headings)
     pairs = zip(table.headings, numeric, strict=True)

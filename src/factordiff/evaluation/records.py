@@ -152,11 +152,14 @@ def _line(record: Record) -> dict[str, Any]:
         line["grid"] = int(record.grid)
     if record.drawn_grid is not None:
         line["drawn_grid"] = int(record.drawn_grid)
+    if record.measures is not None:
+        line["measures"] = {name: list(pair) for name, pair in record.measures.items()}
     return line
 
 
 def _record(line: dict[str, Any]) -> Record:
     drawn, grid, drawn_grid = (line.get(key) for key in ("drawn", "grid", "drawn_grid"))
+    measures = line.get("measures")
     return Record(
         line["query"],
         line["task"],
@@ -170,6 +173,7 @@ def _record(line: dict[str, Any]) -> Record:
         None if drawn_grid is None else bool(drawn_grid),
         line.get("answer", ""),
         None if "shape" not in line else (line["shape"][0], line["shape"][1]),
+        None if measures is None else {name: (float(a), float(b)) for name, (a, b) in measures.items()},
     )
 
 

@@ -63,28 +63,37 @@ def mean(
     bounds: tuple[float, float],
     seed: int = 0,
     rounds: int = ROUNDS,
+    sizes: np.ndarray | None = None,
 ) -> Estimate:
     """The mean of the values with its interval over tasks; `bounds` are the least and the most a mean can be.
 
+    With `sizes` a value is a sum over so many things, and the mean is over those: all values over all sizes.
     Percentiles of the drawn means, a little further out than 2.5 and 97.5 %: with K tasks the drawn means scatter by
     (K - 1) / K of the variance, which itself is estimated, hence Student's t (Hesterberg 2015, section 5.2). One task
     alone says nothing of others: its interval is all that can be.
     """
     check(len(values), len(tasks))
     count = len(np.unique(tasks))
+    found = float(values.mean() if sizes is None else values.sum() / sizes.sum())
     if count == 1:
-        return Estimate(float(values.mean()), *bounds)
-    drawn = drawn_means(values, tasks, seed, rounds)
+        return Estimate(found, *bounds)
+    drawn = drawn_means(values, tasks, seed, rounds, sizes)
     outside = stats.norm.cdf(-np.sqrt(count / (count - 1)) * stats.t.ppf((1 + LEVEL) / 2, count - 1))
     low, high = np.quantile(drawn, [outside, 1 - outside])
-    return Estimate(float(values.mean()), float(low), float(high))
+    return Estimate(found, float(low), float(high))
 
 
-def drawn_means(values: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> np.ndarray:
-    """The mean of the values in each round of drawn tasks."""
+def drawn_means(
+    values: np.ndarray,
+    tasks: np.ndarray,
+    seed: int = 0,
+    rounds: int = ROUNDS,
+    sizes: np.ndarray | None = None,
+) -> np.ndarray:
+    """The mean of the values in each round of drawn tasks; every task must have some size."""
     names, index = np.unique(tasks, return_inverse=True)
     times = times_drawn(len(names), seed, rounds)
-    return (times @ np.bincount(index, weights=values)) / (times @ np.bincount(index))
+    return (times @ np.bincount(index, weights=values)) / (times @ np.bincount(index, weights=sizes))
 
 
 @lru_cache(maxsize=4)

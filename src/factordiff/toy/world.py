@@ -57,12 +57,13 @@ def two_halves(wrongly_sure: bool = False) -> World:
     elsewhere = [torch.full_like(first, 1 / VALUES**2)] * 2
     if wrongly_sure:
         elsewhere = [random_joint(5, cells=2), random_joint(6, cells=2)]
-    experts = (TabularExpert(_beside(first, elsewhere[0])), TabularExpert(_beside(elsewhere[1], second)))
+    experts = (TabularExpert(beside(first, elsewhere[0])), TabularExpert(beside(elsewhere[1], second)))
     name = "two halves, wrongly sure" if wrongly_sure else "two halves"
-    return World(name, experts, _beside(first, second))
+    return World(name, experts, beside(first, second))
 
 
-def _beside(left: Tensor, right: Tensor) -> Joint:
+def beside(left: Tensor, right: Tensor) -> Joint:
+    """Two halves that know nothing of each other."""
     return left[:, :, None, None] * right[None, None, :, :]
 
 

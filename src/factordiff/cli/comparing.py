@@ -1,0 +1,129 @@
+"""What `factordiff compare` does once its arguments are read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from factordiff.errors import DataError, InvalidInput, Unavailable
+from factordiff.evaluation.places import check_folder
+from factordiff.experts.store import write_whole
+from factordiff.training.machines import choose_device
+from factordiff.worlds.catalogue import compare_world, world
+from factordiff.worlds.chart import bars, shares
+from factordiff.worlds.comparison import Comparison
+from factordiff.worlds.methods import ALONE, BOUND
+from factordiff.worlds.world import World
+
+TABLE = "table.json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command's arguments."""
+
+    name: str
+    settings: dict[str, Any]
+    methods: str
+    limit: int | None
+    validation: int | None
+    split: str
+    reveal: str
+    batch: int
+    seed: int
+    device: str
+    out: Path
+
+
+def chosen_world(name: str, settings: dict[str, Any]) -> World:
+    """The world; settings that it does not take are refused."""
+    try:
+        return world(name, **settings)
+    except TypeError as error:
+        options = {"folders": "--expert", "sequences": "--sequences"}
+        given = ", ".join(options[key] for key in settings)
+        raise InvalidInput(f"{given}: the world {name!r} does not take it") from error
+
+
+def compare_and_show(request: Request, console: Console) -> None:
+    """Run with a progress bar, print the table, and write it, with a picture, beside the records."""
+    check_folder("--out", request.out)
+    one = chosen_world(request.name, request.settings)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        waiting = progress.add_task(f"{one.name}: experts and queries", total=None)
+        tasks: dict[str, Any] = {}
+
+        def watch(row: str, done: int, total: int) -> None:
+            progress.update(waiting, visible=False)
+            if row not in tasks:
+                tasks[row] = progress.add_task(row, total=total)
+            progress.update(tasks[row], completed=done)
+
+        table = compare_world(
+            one,
+            request.methods,
+            split=request.split,
+            limit=request.limit,
+            validation=request.validation,
+            device=choose_device(request.device),
+            batch=request.batch,
+            seed=request.seed,
+            reveal=request.reveal,
+            out=request.out,
+            watch=watch,
+        )
+    console.print(shown(table))
+    folder = request.out / one.name / request.split
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "table.md", (table.markdown() + "\n").encode())
+    write_whole(folder / "table.tex", (table.latex() + "\n").encode())
+    write_whole(folder / TABLE, (json.dumps({"title": table.title, "rows": table.figures()}) + "\n").encode())
+    write_whole(folder / "table.png", bars(table))
+    console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)
+
+
+def draw_shares(folder: Path, console: Console) -> None:
+    """One picture of all worlds that were compared into a folder, as far as they have a way to the oracle."""
+    found: dict[str, dict[str, float]] = {}
+    for path in sorted(folder.glob(f"*/test/{TABLE}")):
+        try:
+            rows = json.loads(path.read_text())["rows"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}: not a table of `factordiff compare` ({error!r}); compare again"
+            ) from None
+        of_methods = {
+            label: row["share"]
+            for label, row in rows.items()
+            if row["share"] is not None and row["family"] not in (ALONE, BOUND)
+        }
+        if of_methods:
+            found[path.parent.parent.name] = of_methods
+    if not found:
+        raise Unavailable(
+            f"shares: no table in {folder} has a way to an oracle; run `factordiff compare WORLD` first"
+        )
+    methods = list(dict.fromkeys(label for of_methods in found.values() for label in of_methods))
+    write_whole(folder / "shares.png", shares(found, methods))
+    console.print(f"wrote {folder / 'shares.png'}: {', '.join(found)}", highlight=False)
+
+
+def shown(table: Comparison) -> Table:
+    """The table for a terminal."""
+    made = table.table()
+    rich = Table(title=made.caption.replace("`", ""), title_justify="left", show_edge=False, pad_edge=False)
+    for place, heading in enumerate(made.headings):
+        rich.add_column(heading, justify="left" if place < 2 else "right", no_wrap=place >= 2)
+    for row in made.rows:
+        if row is None:
+            rich.add_section()
+        else:
+            rich.add_row(*(cell.replace("[", "\\[") for cell in row))
+    return rich

@@ -1,0 +1,178 @@
+"""The demo of a world: one query answered step by step, and who decided each cell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from factordiff.arc.grid import COLORS
+from factordiff.arc.svg import expert_color
+from factordiff.cli.comparing import chosen_world
+from factordiff.cli.demo_arc import demonstrate
+from factordiff.cli.solve_display import LETTERS, drawn_cells, drawn_speakers
+from factordiff.sampling.samples import Samples
+from factordiff.solving.story import NOBODY
+from factordiff.solving.team import Team
+from factordiff.worlds.arc_pairs import ArcPair
+from factordiff.worlds.catalogue import compare_world
+from factordiff.worlds.compare import prepared_setting
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Setting
+from factordiff.worlds.world import World
+
+MOST_NAMED = 6  # experts that a legend names
+SECONDS = 12.0  # that watching may take
+RIGHT, WRONG = "green", "bold red"
+RESIDUES_IN_A_LINE = 64
+
+# (cells, who decided each, the query, whether colors can be shown)
+Drawing = Callable[[list[int], list[int], Queries, bool], RenderableType]
+
+
+def demonstrate_world(console: Console, name: str, experts: str, folder: Path) -> None:
+    """The demo of a world by name; `experts` are NAME=FOLDER, joined by commas, for worlds of trained ones."""
+    named = dict(part.strip().split("=", 1) for part in experts.split(",") if "=" in part)
+    world = chosen_world(name, {"folders": named} if named else {})
+    if isinstance(world, ArcPair):
+        members = [str(named.get(member, member)) for member in world.members]
+        demonstrate(console, members, folder)
+    else:
+        watch(console, world)
+
+
+def watch(console: Console, world: World) -> None:
+    """Show a world at work: an enumerated one as its table, the others as a query being filled."""
+    console.print(f"\n[bold]{world.name}[/]: {world.tests}\n", highlight=False)
+    if world.metric.mode == "enumerated":
+        console.print(compare_world(world).text(), highlight=False, soft_wrap=True)
+        return
+    with console.status("experts and a query"):
+        found = world.experts("cpu")
+        queries = world.queries("test", 2)[:1].cut()
+    setting = prepared_setting(
+        found.experts,
+        world.metric,
+        objectives=found.objectives,
+        layout=world.layout,
+        reveal=world.reveal,
+        device="cpu",
+        batch=1,
+        rows=world.rows,
+    )
+    method, team = _team(world, setting, queries)
+    with console.status(f"answering by {method}"):
+        samples = team.sample(queries.x_t, queries.condition, trace=True)
+    drawings: dict[str, Drawing] = {"sudoku": draw_sudoku, "antibody": draw_sequence}
+    draw = drawings.get(world.name, draw_grids)
+    colored = console.color_system is not None and not console.no_color
+    scenes = steps(samples, queries)
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=20, transient=True) as live:
+            for cells, speakers in scenes:
+                live.update(draw(cells, speakers, queries, colored))
+                time.sleep(min(0.15, SECONDS / len(scenes)))
+    console.print(f"{method}, {len(scenes) - 1} steps, {int(samples.executed_passes[0]) * world.rows} passes")
+    console.print(draw(*scenes[-1], queries, colored))
+    console.print(legend(team, colored))
+    console.print(said(samples, queries), highlight=False)
+
+
+def _team(world: World, setting: Setting, queries: Queries) -> tuple[str, Team]:
+    """The method that the world is about: its own if it has one that answers by decoding, else the best known."""
+    own = world.entries().get("demonstrations")
+    if own is not None and own.prepare is not None:
+        return own.label, own.prepare(setting)(queries).teams[0]
+    method = "product" if world.name == "sudoku" else "routing"
+    return method, setting.team(method)
+
+
+def steps(samples: Samples, queries: Queries) -> list[tuple[list[int], list[int]]]:
+    """The cells and who decided each, before the first step and after every one."""
+    assert samples.trace is not None
+    cells, speakers = queries.x_t[0].tolist(), [NOBODY] * queries.x_t.shape[1]
+    scenes = [(list(cells), list(speakers))]
+    for step in samples.trace.steps:
+        for cell in step.revealed[0][0]:
+            cells[cell] = step.x[0][0][cell]
+            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else NOBODY
+        scenes.append((list(cells), list(speakers)))
+    return scenes
+
+
+def legend(team: Team, colored: bool) -> Text:
+    """Which expert has which color, or letter."""
+    if len(team) > MOST_NAMED:
+        return Text(f"{len(team)} experts speak at every cell", style="dim")
+    line = Text()
+    for place, name in enumerate(team.names):
+        line.append(f" {LETTERS[place]} ", style=f"on {expert_color(place)}" if colored else "bold")
+        line.append(f" {name}  ")
+    return line
+
+
+def said(samples: Samples, queries: Queries) -> str:
+    """How many cells are right."""
+    hidden = queries.x_t[0] != queries.x_0[0]
+    right = int((samples.x_0[0] == queries.x_0[0])[hidden].sum())
+    return f"{right} of {int(hidden.sum())} hidden cells are right"
+
+
+def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+    """The grid: given cells bold, filled ones green, or red and marked where they are wrong."""
+    given = (queries.x_t[0] != 9).tolist()
+    truth = queries.x_0[0].tolist()
+    grid = Text()
+    for cell, value in enumerate(cells):
+        style = "bold" if given[cell] else RIGHT if value == truth[cell] else WRONG
+        mark = " " if value in (9, truth[cell]) else "!"
+        grid.append(". " if value == 9 else f"{value + 1}{mark}", style="dim" if value == 9 else style)
+        row, column = divmod(cell, 9)
+        if column in (2, 5):
+            grid.append("| ", style="dim")
+        if column == 8:
+            grid.append("\n------+-------+------\n" if row in (2, 5) else "\n")
+    return grid
+
+
+def draw_sequence(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+    """The sequence, below it who decided each hidden residue, and below that a mark under the wrong ones."""
+    from factordiff.worlds.antibody.sequences import RESIDUES
+
+    given, truth = (queries.x_t[0] != len(RESIDUES)).tolist(), queries.x_0[0].tolist()
+    lines = Text()
+    for first in range(0, len(cells), RESIDUES_IN_A_LINE):
+        places = range(first, min(first + RESIDUES_IN_A_LINE, len(cells)))
+        for place in places:
+            style = "dim" if given[place] or speakers[place] < 0 else f"on {expert_color(speakers[place])}"
+            lines.append("_" if cells[place] == len(RESIDUES) else RESIDUES[cells[place]], style=style)
+        deciders = "".join(" " if speakers[place] < 0 else LETTERS[speakers[place]] for place in places)
+        wrong = "".join("^" if cells[place] not in (truth[place], len(RESIDUES)) else " " for place in places)
+        lines.append(f"\n{deciders}\n{wrong}\n", style="dim")
+    return lines
+
+
+def draw_grids(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+    """The canvas, who decided, and the true owners where they are known."""
+    side = round(len(cells) ** 0.5)
+
+    def square(values: list[int]) -> np.ndarray:
+        return np.array(values).reshape(side, side)
+
+    shown = [NOBODY if value == COLORS.mask else value for value in cells]
+    drawn = {
+        "answer": drawn_cells(square(shown), colored),
+        "decided by": drawn_speakers(square(speakers), colored),
+    }
+    if queries.owners is not None:
+        drawn["owner"] = drawn_speakers(square(queries.owners[0].tolist()), colored)
+    beside = Table.grid(padding=(0, 3))
+    beside.add_row(*(Text(title, style="dim") for title in drawn))
+    beside.add_row(*drawn.values())
+    return beside

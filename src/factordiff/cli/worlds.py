@@ -1,0 +1,115 @@
+"""`factordiff worlds` and `factordiff compare`: every method and bound on a world, in one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from factordiff.cli.app import app
+
+PLAIN_WIDTH = 240  # of tables that go into a file: nothing is cut
+
+
+@app.command("worlds")
+def worlds_command(
+    name: Annotated[str, typer.Argument(help="One world, with the commands that get what it needs.")] = "",
+    shares: Annotated[
+        Path | None, typer.Option(help="Draw all tables of this folder of `compare` as one picture.")
+    ] = None,
+) -> None:
+    """List the worlds: experts, data and a metric each, and what each is there to test.
+
+    Example: factordiff worlds
+    """
+    from factordiff.worlds.catalogue import WORLDS, world
+
+    console = _console()
+    if shares is not None:
+        from factordiff.cli.comparing import draw_shares
+
+        draw_shares(shares, console)
+        return
+    if name:
+        _about(console, world(name))
+        return
+    table = Table("world", "tests", "test queries", "figure", "needs", show_edge=False, pad_edge=False)
+    for one in map(world, WORLDS):
+        size = f"{one.sizes['test']:,}" if one.sizes["test"] else "none yet"
+        table.add_row(one.name, one.tests, size, one.metric.main.name, escape(one.needs or "nothing"))
+    console.print(table)
+
+
+def _about(console: Console, world: Any) -> None:
+    lines = [
+        f"{world.name}: {world.tests}",
+        f"rows: {', '.join(world.methods)}",
+        f"factors: {', '.join(world.factors)}",
+        f"figures: {', '.join(measure.name for measure in world.metric.measures)} ({world.metric.mode})",
+        f"queries: {', '.join(f'{size:,} {split}' for split, size in world.sizes.items())}",
+        f"needs: {world.needs or 'nothing'}",
+    ]
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    if world.recipe:
+        console.print(world.recipe, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command("compare")
+def compare_command(
+    name: Annotated[str, typer.Argument(help="A world; `factordiff worlds` lists them.", metavar="WORLD")],
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Rows, joined by commas: alone, a method such as mixture or routing[temperatures=1,0.25], "
+            "fitted:mixture|product|routing (numbers chosen on validation), told, oracle, union, answer-fitted."
+        ),
+    ] = "",
+    limit: Annotated[int | None, typer.Option(help="Only the first N queries.")] = None,
+    validation: Annotated[
+        int | None, typer.Option(help="Validation queries that numbers are fitted on.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    reveal: Annotated[str, typer.Option(help="fast, exact, or a rule; by default the world's own.")] = "",
+    expert: Annotated[
+        list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")
+    ] = None,
+    sequences: Annotated[
+        Path | None,
+        typer.Option(help="antibody: FASTA or AIRR TSV of your own in place of the documented ones."),
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Queries at a time; 0: the world's own.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of records, table and picture.")] = Path("runs/compare"),
+) -> None:
+    """Compare methods and bounds on a world; interrupted runs continue, and finished rows are not run again.
+
+    Example: factordiff compare toy-halves --out runs/first
+    """
+    from factordiff.cli.comparing import Request, compare_and_show
+
+    settings: dict[str, Any] = {}
+    if expert:
+        settings["folders"] = dict(_folder(one) for one in expert)
+    if sequences is not None:
+        settings["sequences"] = sequences
+    request = Request(name, settings, methods, limit, validation, split, reveal, batch, seed, device, out)
+    compare_and_show(request, _console())
+
+
+def _folder(text: str) -> tuple[str, str]:
+    from factordiff.errors import InvalidInput
+
+    name, equals, folder = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--expert: expected NAME=FOLDER, got {text!r}")
+    return name, folder
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=PLAIN_WIDTH)

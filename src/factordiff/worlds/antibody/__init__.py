@@ -1,0 +1,1 @@
+"""Antibodies: two published masked language models that nobody here trained, on human heavy chains."""

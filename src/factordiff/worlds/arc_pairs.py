@@ -1,0 +1,88 @@
+"""The paper's pairs of experts on ARC, and four at once: worlds in which nobody owns a cell by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from factordiff.arc.artefact import load_manifest
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.grid import SIDE
+from factordiff.errors import InvalidInput
+from factordiff.experts.store import load_expert, read_config, weight_hash
+from factordiff.experts.whereabouts import find_expert
+from factordiff.worlds.metric import EXACT
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.world import Experts, Plain, checked_limit
+
+TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
+    "arc-full+full": (
+        ("trans-full", "conv-full"),
+        "two generalists that know the same tasks: every method is level",
+    ),
+    "arc-occ+full": (("trans-occ", "trans-full"), "a specialist of occupancy beside a generalist"),
+    "arc-col+occ": (("trans-color", "trans-occ"), "two specialists, one flat where the other is at home"),
+    "arc-col+occ-default-head": (
+        ("trans-color", "trans-occ-default-head"),
+        "two specialists, both wrongly sure off their ground: no number per expert is enough",
+    ),
+    "arc-four": (
+        ("trans-full", "conv-full", "trans-color", "trans-occ"),
+        "two generalists and two specialists: the surest is often the one who should be quiet",
+    ),
+}
+TESTED = {"validation": 4_800, "test": 24_000}
+METHODS = ("alone", "mixture", "product", "geometric-mean", "superdiff", "routing", "soft-routing")
+FITTED = ("fitted:mixture", "fitted:product", "fitted:routing")
+
+
+def load_experts(
+    names: Sequence[str], folders: Mapping[str, str | Path], device: torch.device | str
+) -> Experts:
+    """Shipped experts, or those in the folders that a person names; on a GPU in bfloat16, as `factordiff eval`."""
+    unknown = sorted(set(folders) - set(names))
+    if unknown:
+        raise InvalidInput(f"expert: this world has no {unknown[0]!r}; expected {', '.join(names)}")
+    found = {name: find_expert(folders.get(name, name)).folder for name in names}
+    gpu = torch.device(device).type == "cuda"
+    dtype, said = (torch.bfloat16, ", bfloat16") if gpu else (torch.float32, "")
+    return Experts(
+        {name: load_expert(folder, device, dtype) for name, folder in found.items()},
+        [str(read_config(folder)["about"].get("objective", "full")) for folder in found.values()],
+        {name: f"{weight_hash(folder)}{said}" for name, folder in found.items()},
+    )
+
+
+class ArcPair(Plain):
+    """Held-out RE-ARC queries; clusters are tasks. `expert=FOLDER` puts other weights in an expert's place."""
+
+    metric = EXACT
+    factors = ("pixel", "row", "column", "block:2x2", "component", "whole")
+    layout = (SIDE, SIDE)
+    batch = 48
+    sizes = TESTED
+
+    def __init__(self, name: str, folders: Mapping[str, str | Path] | None = None) -> None:
+        self.name = name
+        self.members, self.tests = TEAMS[name]
+        self.folders = folders or {}
+        views = ("views",) if len(self.members) == 2 and any("occ" in one for one in self.members) else ()
+        self.methods = (*METHODS, *views, *FITTED, "answer-fitted", "union", "oracle")
+
+    def experts(self, device: torch.device | str = "cpu") -> Experts:
+        """The pair, or the four."""
+        return load_experts(self.members, self.folders, device)
+
+    def queries(self, split: str, limit: int | None = None) -> Queries:
+        """The first queries of the fixed list, which goes through the tasks in turn."""
+        count = checked_limit(split, limit, self.sizes)
+        queries = Dataset.load().evaluation(split, count)  # type: ignore[arg-type]
+        return Queries(
+            torch.full_like(queries.x_0, 10), queries.x_0, tuple(queries.task_ids), queries.condition()
+        )
+
+    def data(self) -> str:
+        """The data set's hash."""
+        return str(load_manifest()["sha256"])

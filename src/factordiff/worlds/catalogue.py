@@ -1,0 +1,116 @@
+"""The worlds by name, and a comparison of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from factordiff.errors import Unavailable
+from factordiff.worlds.compare import assembled, prepared_setting
+from factordiff.worlds.comparison import Comparison, Row, with_rows
+from factordiff.worlds.methods import BOUND, Entry, entries, split_methods
+from factordiff.worlds.metric import Filled
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.running import Folder, Watch
+from factordiff.worlds.world import World
+
+ARC = ("arc-full+full", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four")
+TOYS = ("toy-either", "toy-both", "toy-halves", "toy-halves-sure", "toy-owners", "toy-cells", "toy-views")
+WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it takes its name
+    "sudoku": ("sudoku.world", "Sudoku", False),
+    "arc-mosaic": ("mosaic.world", "Mosaic", False),
+    "antibody": ("antibody.world", "Antibody", False),
+    **dict.fromkeys(ARC, ("arc_pairs", "ArcPair", True)),
+    **dict.fromkeys(TOYS, ("toys", "Toy", True)),
+}
+
+
+def world(name: str, **settings: Any) -> World:
+    """The world of that name; some take settings, such as the folders of their experts."""
+    if name not in WORLDS:
+        raise Unavailable(
+            f"world: expected one of {', '.join(WORLDS)}, got {name!r}; `factordiff worlds` lists them"
+        )
+    module, kind, named = WORLDS[name]
+    make: Callable[..., World] = getattr(import_module(f"factordiff.worlds.{module}"), kind)
+    return make(name, **settings) if named else make(**settings)
+
+
+def compare_world(
+    chosen: World,
+    methods: str = "",
+    *,
+    split: str = "test",
+    limit: int | None = None,
+    validation: int | None = None,
+    device: torch.device | str = "cpu",
+    batch: int = 0,
+    seed: int = 0,
+    reveal: str = "",
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Comparison:
+    """A world's table, from records in `out` as far as there are any; `validation` is how many queries fit numbers."""
+    team = chosen.experts(device)
+    queries = chosen.queries(split, limit)
+    own = chosen.entries()
+    asked = split_methods(methods) if methods else list(chosen.methods)
+    rows: list[Entry] = []
+    for name in asked:
+        owned = queries.owners is not None
+        rows += [own[name]] if name in own else entries([name], tuple(team.experts), owned)
+    fit = any(row.fitted for row in rows)
+    setting = prepared_setting(
+        team.experts,
+        chosen.metric,
+        validation=chosen.queries("validation", validation) if fit else None,
+        objectives=team.objectives,
+        layout=chosen.layout,
+        reveal=reveal or chosen.reveal,
+        device=device,
+        batch=batch or chosen.batch,
+        seed=seed,
+        rows=chosen.rows,
+    )
+    about = {
+        "world": chosen.name,
+        "split": split,
+        "data": chosen.data(),
+        "weights": dict(team.weights),
+        "measures": [measure.name for measure in chosen.metric.measures],
+        "reveal": str(setting.reveal),
+        "seed": seed,
+    }
+    folder = None if out is None else Folder(out / chosen.name / split, about)
+    subset = (
+        ""
+        if len(queries) >= chosen.sizes[split]
+        else f", the first {len(queries):,} of {chosen.sizes[split]:,}"
+    )
+    table = assembled(rows, setting, queries, f"{chosen.name}, {split}{subset}", folder, watch)
+    return with_rows(table, _references(chosen, queries, setting.names))
+
+
+def _references(chosen: World, queries: Queries, names: tuple[str, ...]) -> list[Row]:
+    """Rows of answers that come from no composition; they cost no pass."""
+    found = []
+    for label, x_0 in chosen.references(queries).items():
+        mask = int(queries.x_t.max())
+        ratios = chosen.metric.score(Filled(queries, queries.hidden(mask), x_0))
+        found.append(
+            Row(
+                label,
+                BOUND,
+                {name: sums.numpy() for name, (sums, _) in ratios.items()},
+                {name: sizes.numpy() for name, (_, sizes) in ratios.items()},
+                np.array(queries.clusters),
+                0.0,
+                "no expert",
+            )
+        )
+    return found

@@ -1,0 +1,147 @@
+"""Compare methods on anybody's experts and data: rows run, bounds beside them, one table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert
+from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.rules import reveal_rule
+from factordiff.solving.team import ExpertLike, compose
+from factordiff.worlds.comparison import Comparison, Row, row_of, union
+from factordiff.worlds.methods import FACTOR, Entry, Given, entries
+from factordiff.worlds.metric import Metric, Scoring, as_metric
+from factordiff.worlds.queries import Queries, as_queries
+from factordiff.worlds.remembering import Remembering
+from factordiff.worlds.running import Folder, Watch, run
+from factordiff.worlds.setting import Setting
+
+METHODS = ("alone", "mixture", "product", "superdiff", "routing", "union", "oracle")
+
+
+def compare(
+    experts: Sequence[ExpertLike] | Mapping[str, ExpertLike],
+    methods: Sequence[Given] | Mapping[str, Given] | str = METHODS,
+    data: Queries | Sequence[Any] = (),
+    metric: str | Metric | Scoring = "exact",
+    *,
+    validation: Queries | Sequence[Any] | None = None,
+    objectives: Sequence[str] | None = None,
+    layout: tuple[int, int] | None = None,
+    reveal: str | RevealRule = "fast",
+    device: torch.device | str = "cpu",
+    batch: int = 64,
+    seed: int = 0,
+    title: str = "Comparison",
+    out: str | Path | None = None,
+    about: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Comparison:
+    """Run every method and bound on the same queries and put them into one table.
+
+    `data` is `(x_t, x_0)`, `(x_t, x_0, condition)` or `Queries`, which may also say clusters and owners. `methods` are
+    names (`factordiff compare --help`), `{"method": NAME, option: value}`, compositions, teams, or functions from a
+    `Setting`, which holds the validation queries, to a team; a mapping gives them names of one's own. `metric` is
+    `exact`, `cells`, `nats` (one pass) or a function (answers, truth) -> one number per query. With `out` records are
+    written there as they come, and a second call goes on where the first one stopped; `about` then says which data and
+    weights these are. `watch(row, done, queries)` hears how far it is.
+
+    >>> import torch
+    >>> from factordiff.toy.painting import painters, picture
+    >>> hidden = torch.full((1, 64), 5)
+    >>> table = compare(dict(zip(("edges", "middle"), painters())), "alone,mixture,routing", (hidden, picture()[None]))
+    >>> table["routing"].value(table.main)
+    1.0
+    """
+    queries = as_queries(data)
+    if not len(queries):
+        raise InvalidInput("data: expected at least one query, got none")
+    chosen = as_metric(metric)
+    base = compose(
+        experts, "single" if len(experts) == 1 else "mixture", objectives=objectives, device=device
+    )
+    setting = prepared_setting(
+        {member.name: member.expert for member in base.members},
+        chosen,
+        validation=None if validation is None else as_queries(validation),
+        objectives=[member.objective for member in base.members],
+        layout=layout,
+        reveal=reveal,
+        device=base.device,
+        batch=batch,
+        seed=seed,
+    )
+    rows = entries(methods, setting.names, queries.owners is not None)
+    folder = None if out is None else Folder(Path(out), _header(setting, title, queries, about))
+    return assembled(rows, setting, queries, title, folder, watch)
+
+
+def prepared_setting(experts: Mapping[str, Expert], metric: Metric, **settings: Any) -> Setting:
+    """The setting of a comparison; where every row asks the same of the experts, they are asked once."""
+    reveal_rule(settings["reveal"])
+    if metric.mode == "one-pass":
+        experts = {name: Remembering(expert) for name, expert in experts.items()}
+    return Setting(experts, metric, **settings)
+
+
+def assembled(
+    rows: Sequence[Entry],
+    setting: Setting,
+    queries: Queries,
+    title: str,
+    folder: Folder | None = None,
+    watch: Watch | None = None,
+) -> Comparison:
+    """The table of these rows, those run that have to be."""
+    measures = setting.metric.measures
+    names = [measure.name for measure in measures]
+    found: list[Row] = []
+    for entry in rows:
+        if entry.prepare is None:
+            continue
+        records = run(entry, setting, queries, folder, watch)
+        found.append(row_of(entry.label, entry.family, records, names, _note(setting, entry.label)))
+    if any(entry.prepare is None for entry in rows):
+        found.append(union(found, measures[0]))
+    families = ["alone", "one number per expert", "per sample", FACTOR, "bound"]
+    ordered = sorted(found, key=lambda row: families.index(row.family) if row.family in families else 3)
+    exact = setting.metric.mode == "enumerated"
+    return Comparison(title, measures, tuple(ordered), exact, dict(setting.notes))
+
+
+def _note(setting: Setting, label: str) -> str:
+    """The numbers that were fitted, for the table."""
+    fit = setting.notes.get(label)
+    if fit is None:
+        return ""
+    numbers = next(value for value in fit.values() if isinstance(value, list))
+    shown = ", ".join(f"{number:.3g}" for number in numbers[:4]) + (", ..." if len(numbers) > 4 else "")
+    return f"{shown}{'; at the edge of its grid' if fit.get('edge') else ''}"
+
+
+def _header(
+    setting: Setting, title: str, queries: Queries, about: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What a file of records must say about itself; the truth is named by its hash."""
+    return {
+        "world": title,
+        "experts": list(setting.names),
+        "measures": [measure.name for measure in setting.metric.measures],
+        "mode": setting.metric.mode,
+        "reveal": str(setting.reveal),
+        "seed": setting.seed,
+        **(dict(about) if about is not None else {"data": data_hash(queries)}),
+    }
+
+
+def data_hash(queries: Queries) -> str:
+    """A name for queries and their truth."""
+    data = hashlib.sha256(queries.x_t.numpy().tobytes())
+    data.update(queries.x_0.numpy().tobytes())
+    return data.hexdigest()

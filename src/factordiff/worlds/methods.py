@@ -1,0 +1,202 @@
+"""The rows of a comparison by the names that people type: methods, fitted methods, and bounds.
+
+`mixture`, `routing[temperatures=1,0.25]` are methods with their options, `fitted:mixture` is one whose numbers are
+chosen on validation, `alone` stands for each expert alone; `told`, `oracle`, `union` and `answer-fitted` are bounds. A
+method of one's own is a composition, a team, or a function from the setting (with its validation queries) to a team.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from factordiff.composition.composition import Composition
+from factordiff.composition.method import spec, specs
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.sampling.rules import reveal_rule
+from factordiff.solving.team import Team
+from factordiff.worlds.bounds import Oracle, Told
+from factordiff.worlds.fitting import FITTED, fitted
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Answering, Prepared, Setting
+
+ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sample", "per factor", "bound"
+FAMILIES = {
+    "single": ALONE,
+    **dict.fromkeys(("mixture", "product", "geometric-mean"), SCALAR),
+    **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote"), SAMPLE),
+}
+BOUNDS = ("told", "oracle", "union", "answer-fitted")
+UNION = "union"
+REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
+SHARES = (
+    0.02,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    10.0,
+    20.0,
+    50.0,
+)  # of the first of two experts, tried on the answer
+LOUD, QUIET = 1.0, 0.05  # with more experts: every choice of who counts and who hardly does
+MOST_CHOICES = 5  # experts for which all choices are tried; with more, each alone is loud
+
+Given = str | Mapping[str, Any] | Composition | Team | Callable[[Setting], Team]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: what it is called, what it may set, and how it is made; without `prepare` it comes of other rows."""
+
+    label: str
+    family: str
+    prepare: Callable[[Setting], Answering] | None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether its numbers are chosen on validation."""
+        return self.label.startswith("fitted:")
+
+
+def entries(
+    given: Sequence[Given] | Mapping[str, Given] | str, names: Sequence[str], owned: bool
+) -> list[Entry]:
+    """The rows that were asked for, refused if one means nothing here."""
+    if isinstance(given, str):
+        given = split_methods(given)
+    pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
+    found = [row for label, one in pairs for row in _rows(label, one, names, owned)]
+    labels = [row.label for row in found]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise InvalidInput(
+            f"methods: {twice[0]!r} is there twice; give methods of your own names in a mapping"
+        )
+    return found
+
+
+def split_methods(text: str) -> list[str]:
+    """Methods joined by commas; commas inside brackets belong to an option.
+
+    >>> split_methods("mixture, routing[temperatures=1,0.25]")
+    ['mixture', 'routing[temperatures=1,0.25]']
+    """
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+
+
+def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) -> list[Entry]:
+    if isinstance(given, str):
+        return _named(given, names, owned)
+    if isinstance(given, Mapping):
+        options = dict(given)
+        method = options.pop("method", None)
+        if not isinstance(method, str):
+            raise InvalidInput(f"methods: expected {{'method': NAME, option: value}}, got {dict(given)!r}")
+        return [_method(label or method, method, options, names)]
+    if isinstance(given, Composition):
+        return [Entry(label or type(given).__name__, FACTOR, lambda setting: _always(setting.team(given)))]
+    if isinstance(given, Team):
+        return [Entry(label or given.method_name, FACTOR, lambda setting: _always(given))]
+    if callable(given):
+        name = label or getattr(given, "__name__", "method").strip("<>")
+        return [Entry(name, FACTOR, lambda setting: _always(given(setting)))]
+    raise InvalidInput(
+        f"methods: expected names, compositions, teams or functions, got {type(given).__name__}"
+    )
+
+
+def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
+    if text == "alone":
+        return [_alone(number, name) for number, name in enumerate(names)]
+    if text in BOUNDS:
+        if text == "told" and not owned:
+            raise InvalidInput(
+                "methods: 'told' needs the owner of each cell, and these queries do not say it"
+            )
+        return [_bound(text)]
+    kind, _, method = text.partition(":")
+    if kind == "fitted":
+        if method not in FITTED:
+            raise Unavailable(f"methods: expected fitted: and one of {', '.join(FITTED)}, got {text!r}")
+        return [Entry(text, FAMILIES.get(method, FACTOR), lambda setting: _always(fitted(method, setting)))]
+    bracketed = re.fullmatch(r"([a-z-]+)(?:\[(.*)\])?", text)
+    if bracketed is None or bracketed[1] not in specs():
+        raise Unavailable(
+            f"methods: expected alone, {', '.join(BOUNDS)}, fitted:METHOD or one of {', '.join(specs())}, got {text!r}"
+        )
+    options = {}
+    for part in filter(None, (bracketed[2] or "").split(";")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidInput(f"methods: expected {bracketed[1]}[option=value;option=value], got {text!r}")
+        name = name.strip()
+        options[name] = value if name == REVEAL else spec(bracketed[1]).option(name).read(value)
+    return [_method(text, bracketed[1], options, names)]
+
+
+def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> Entry:
+    if REVEAL in options:
+        reveal_rule(options[REVEAL])
+    own = {name: value for name, value in options.items() if name != REVEAL}
+    spec(method).check(own, names)  # refused before anything runs
+    return Entry(
+        label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options))
+    )
+
+
+def _alone(number: int, name: str) -> Entry:
+    return Entry(name, ALONE, lambda setting: _always(setting.alone(number)))
+
+
+def _always(team: Team) -> Answering:
+    return lambda queries: Prepared((team,))
+
+
+def _bound(name: str) -> Entry:
+    if name == UNION:
+        return Entry(name, BOUND, None)
+    return Entry(name, BOUND, {"told": _told, "oracle": _oracle, "answer-fitted": _answer_fitted}[name])
+
+
+def _told(setting: Setting) -> Answering:
+    def team(queries: Queries) -> Prepared:
+        assert queries.owners is not None
+        return Prepared((setting.team(Told(queries.owners)),))
+
+    return team
+
+
+def _oracle(setting: Setting) -> Answering:
+    by: Any = "probability" if setting.metric.main.name == "nats" else "choice"
+    return lambda queries: Prepared((setting.team(Oracle(queries.x_0, by)),))
+
+
+def _answer_fitted(setting: Setting) -> Answering:
+    """The best mixture or product of each query, chosen by its own answer: what weights per sample could do.
+
+    Only a grid of weights is tried, a coarse one with three experts or more: a lower bound of that bound.
+    """
+    teams = [setting.team("mixture", weights=weights) for weights in tried(len(setting.experts))]
+    teams += [setting.team("product", beta=weights) for weights in tried(len(setting.experts))]
+    return lambda queries: Prepared(tuple(teams))
+
+
+def tried(experts: int) -> list[tuple[float, ...]]:
+    """The weights that are tried on the answer; the largest is 1.
+
+    >>> tried(3)[:3]
+    [(0.05, 0.05, 1.0), (0.05, 1.0, 0.05), (0.05, 1.0, 1.0)]
+    """
+    if experts == 2:
+        return [(min(1.0, share), min(1.0, 1 / share)) for share in SHARES]
+    if experts <= MOST_CHOICES:
+        return [choice for choice in product((QUIET, LOUD), repeat=experts) if LOUD in choice]
+    loud = [tuple(LOUD if one == m else QUIET for one in range(experts)) for m in range(experts)]
+    return [(LOUD,) * experts, *loud]

@@ -1,0 +1,106 @@
+"""The world where ownership is spatial: no weight per sample can be right, and the surest may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from factordiff.arc.artefact import load_manifest
+from factordiff.arc.dataset import Dataset
+from factordiff.composition.evidence import Evidence
+from factordiff.composition.factor_names import partition
+from factordiff.errors import Unavailable
+from factordiff.experts.condition import on_device
+from factordiff.worlds.arc_pairs import load_experts
+from factordiff.worlds.methods import FACTOR, Entry
+from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, exact
+from factordiff.worlds.mosaic.canvas import QUARTERS, WIDTH, Quartered, apart
+from factordiff.worlds.mosaic.demonstrations import demonstration_evidence
+from factordiff.worlds.mosaic.mosaics import SIZES, mosaics
+from factordiff.worlds.mosaic.tasks import EXPERTS, training_commands
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.world import Experts, Plain, checked_limit
+
+BLOCKS = "block:10x10"
+DEMONSTRATIONS = "demonstrations"
+
+
+def score(filled: Filled) -> dict[str, Ratio]:
+    """Right quarters, right mosaics, right cells."""
+    every = apart(filled.right == filled.hidden).all(-1).double()
+    found = {"quarters": (every.sum(1), torch.full((len(every),), float(QUARTERS), dtype=torch.float64))}
+    return {**found, "mosaics": exact(filled), "cells": cells(filled)}
+
+
+def by_demonstrations(setting: Setting) -> Answering:
+    """Who predicts a quarter's demonstrations best answers for the quarter; then what the path says is added."""
+    experts = list(setting.experts.values())
+
+    def prepared(queries: Queries) -> Prepared:
+        evidence, passes = demonstration_evidence(
+            experts, on_device(queries.condition, torch.device(setting.device))
+        )
+        quarters = partition(BLOCKS, WIDTH * WIDTH, (WIDTH, WIDTH))
+        return Prepared((setting.team(Evidence(quarters, evidence=evidence)),), passes.cpu() * QUARTERS)
+
+    return prepared
+
+
+class Mosaic(Plain):
+    """Four tasks on 20x20 cells, each with its own demonstrations; each expert knows 30 of the 120 tasks."""
+
+    name = "arc-mosaic"
+    tests = "spatial owners and experts that are wrongly sure off their tasks: who is told, or finds out, must win"
+    metric = Metric((Measure("quarters"), Measure("mosaics"), Measure("cells")), score)
+    methods = (
+        "alone", "mixture", "product", "geometric-mean", "superdiff", "routing", f"routing[factors={BLOCKS}]",
+        "soft-routing", DEMONSTRATIONS, "fitted:mixture", "fitted:product", "fitted:routing", "answer-fitted",
+        "union", "told", "oracle",
+    )  # fmt: skip
+    factors = (BLOCKS, "pixel", "component", "whole")
+    layout = (WIDTH, WIDTH)
+    batch = 12
+    sizes = SIZES
+    rows = QUARTERS
+
+    def __init__(self, folders: Mapping[str, str | Path] | None = None) -> None:
+        self.folders = folders or {}
+
+    @property
+    def needs(self) -> str:  # type: ignore[override]
+        """Four trainings."""
+        return "four experts, a few minutes on a GPU each: `factordiff worlds arc-mosaic` has the commands"
+
+    @property
+    def recipe(self) -> str:  # type: ignore[override]
+        """The commands that train its experts, and the one that then compares."""
+        named = " ".join(f"--expert {name}=runs/{name}" for name in EXPERTS)
+        return "\n".join([*training_commands(), f"factordiff compare {self.name} {named}"])
+
+    def experts(self, device: torch.device | str = "cpu") -> Experts:
+        """The four, each asked about every quarter."""
+        try:
+            small = load_experts(EXPERTS, self.folders, device)
+        except Unavailable as error:
+            raise Unavailable(
+                "arc-mosaic: its four experts are not here; `factordiff worlds arc-mosaic` prints the commands that "
+                "train them, and --expert NAME=FOLDER names them"
+            ) from error
+        each = {name: Quartered(expert) for name, expert in small.experts.items()}
+        return Experts(each, small.objectives, small.weights)
+
+    def queries(self, split: str, limit: int | None = None) -> Queries:
+        """The first mosaics of a split: of validation queries, or of test queries."""
+        count = checked_limit(split, limit, self.sizes)
+        return mosaics(split, count, Dataset.load().evaluation(split))  # type: ignore[arg-type]
+
+    def data(self) -> str:
+        """The data set's hash, and which mosaics of it."""
+        return f"mosaics-1 of {load_manifest()['sha256']}"
+
+    def entries(self) -> dict[str, Entry]:
+        """Evidence from each quarter's demonstrations."""
+        return {DEMONSTRATIONS: Entry(DEMONSTRATIONS, FACTOR, by_demonstrations)}

@@ -1,0 +1,153 @@
+"""Tiny worlds whose laws are enumerated: each family of compositions is exact in one of them, and no other is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from factordiff.composition.evidence import Evidence
+from factordiff.composition.factors import rows
+from factordiff.experts.expert import Expert
+from factordiff.experts.tabular import TabularExpert
+from factordiff.toy.law import total_variation
+from factordiff.toy.world import (
+    CELLS,
+    VALUES,
+    Joint,
+    beside,
+    normalised,
+    random_joint,
+    two_halves,
+    two_opinions,
+    two_views,
+)
+from factordiff.worlds.methods import FACTOR, Entry
+from factordiff.worlds.metric import Filled, Measure, Metric, Ratio
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.world import Experts, Plain, checked_limit
+
+METHODS = (
+    "alone", "mixture", "product", "geometric-mean", "superdiff", "fkc[beta=1,1]", "rne[beta=1,1]", "routing",
+    "routing[factors=row]", "soft-routing",
+)  # fmt: skip
+EVIDENCE = "evidence-by-half"
+SIZES = {"validation": 1, "test": 1}
+LAYOUT = (2, 2)  # two rows of two cells: the halves
+
+
+@dataclass(frozen=True)
+class Made:
+    """Experts and the law that a perfect composition of them would draw from; `halves`: each owns two cells."""
+
+    experts: tuple[Expert, ...]
+    truth: Joint
+    objectives: tuple[str, str] = ("full", "full")
+    halves: bool = False
+
+
+def _either() -> Made:
+    return Made(two_opinions(), (random_joint(1) + random_joint(2)) / 2)
+
+
+def _both() -> Made:
+    return Made(two_opinions(), normalised(random_joint(1) * random_joint(2)))
+
+
+def _halves(wrongly_sure: bool) -> Made:
+    world = two_halves(wrongly_sure)
+    return Made(world.experts, world.truth, halves=True)
+
+
+def _owners() -> Made:
+    first, second, third, fourth = (random_joint(seed, cells=2) for seed in (3, 4, 5, 6))
+    experts = TabularExpert(beside(first, second)), TabularExpert(beside(third, fourth))
+    return Made(experts, beside((first + third) / 2, (second + fourth) / 2))
+
+
+def _cells() -> Made:
+    """Every cell of every expert is a law of its own."""
+    laws = [[random_joint(seed, cells=1) for seed in range(first, first + CELLS)] for first in (10, 20)]
+    mixed = [(one + other) / 2 for one, other in zip(*laws, strict=True)]
+
+    def joint(of_cells: list[Tensor]) -> Joint:
+        return torch.einsum("a,b,c,d->abcd", *of_cells)
+
+    return Made((TabularExpert(joint(laws[0])), TabularExpert(joint(laws[1]))), joint(mixed))
+
+
+def _views() -> Made:
+    world = two_views()
+    return Made(world.experts, world.truth, ("occupancy", "color"))
+
+
+MAKERS: dict[str, tuple[str, Callable[[], Made]]] = {
+    "toy-either": ("one of two opinions is right about the whole: SuperDiff OR is exact", _either),
+    "toy-both": ("both opinions must agree: a product with corrected particles is exact", _both),
+    "toy-halves": ("each knows half and is flat elsewhere: the product is exact", lambda: _halves(False)),
+    "toy-halves-sure": (
+        "each knows half and is wrongly sure elsewhere: only being told is exact",
+        lambda: _halves(True),
+    ),
+    "toy-owners": (
+        "each half belongs to one of the two, nobody says which: evidence by half is exact",
+        _owners,
+    ),
+    "toy-cells": ("each cell belongs to one of the two, independently: the mixture is exact", _cells),
+    "toy-views": ("one knows whether, the other what: only views are exact", _views),
+}
+
+
+class Toy(Plain):
+    """Four cells of three values; the figure is the total variation to the truth, by enumeration."""
+
+    layout = LAYOUT
+    factors = ("pixel", "row", "whole")
+    sizes = SIZES
+    batch = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tests, make = MAKERS[name]
+        self.made = make()
+        extra = (EVIDENCE, *(("views",) if "occupancy" in self.made.objectives else ()))
+        self.methods = (*METHODS, *extra, *(("told",) if self.made.halves else ()))
+        self.metric = Metric(
+            (Measure("distance", "TV", lower_is_better=True),),
+            lambda filled: _distance(filled, self.made.truth),
+            "enumerated",
+        )
+
+    def experts(self, device: torch.device | str = "cpu") -> Experts:
+        """Two tables."""
+        named = dict(zip(("first", "second"), self.made.experts, strict=True))
+        return Experts(named, self.made.objectives, dict.fromkeys(named, "exact"))
+
+    def queries(self, split: str, limit: int | None = None) -> Queries:
+        """One query: everything is hidden. Its answer is the likeliest outcome, which the figure does not look at."""
+        checked_limit(split, limit, self.sizes)
+        outcome = torch.tensor([list(torch.unravel_index(self.made.truth.argmax(), self.made.truth.shape))])
+        owners = torch.tensor([[0, 0, 1, 1]]) if self.made.halves else None
+        return Queries(torch.full((1, CELLS), VALUES), outcome, (self.name,), owners=owners)
+
+    def data(self) -> str:
+        """The worlds of toy/world.py."""
+        return "toy-1"
+
+    def entries(self) -> dict[str, Entry]:
+        """Evidence earned inside each half."""
+
+        def by_half(setting: Setting) -> Answering:
+            return lambda queries: Prepared((setting.team(Evidence(rows(*LAYOUT))),))
+
+        return {EVIDENCE: Entry(EVIDENCE, FACTOR, by_half)}
+
+
+def _distance(filled: Filled, truth: Float[Tensor, ...]) -> dict[str, Ratio]:
+    assert filled.law is not None
+    far = torch.full((len(filled.x_0),), total_variation(filled.law, truth), dtype=torch.float64)
+    return {"distance": (far, torch.ones_like(far))}

@@ -1,0 +1,95 @@
+"""What a world is: frozen experts, queries by split, a metric, and what it is there to test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert
+from factordiff.worlds.methods import Entry
+from factordiff.worlds.metric import Metric
+from factordiff.worlds.queries import Queries
+
+SPLITS = ("validation", "test")
+
+
+@dataclass(frozen=True)
+class Experts:
+    """A world's experts by name, in tie order, what each was trained on, and a hash that names each one's weights."""
+
+    experts: Mapping[str, Expert]
+    objectives: Sequence[str]
+    weights: Mapping[str, str]
+
+
+@runtime_checkable
+class World(Protocol):
+    """Something to compare methods on. Numbers are fitted on `validation`; only `test` is reported."""
+
+    name: str
+    tests: str  # what it tests, in a sentence
+    needs: str  # what it needs beyond the package; empty: nothing
+    recipe: str  # the commands that get it
+    metric: Metric
+    methods: tuple[str, ...]  # the rows shown unless others are asked for
+    factors: tuple[str, ...]  # those offered to methods that take factors
+    layout: tuple[int, int] | None
+    reveal: str
+    batch: int
+    sizes: Mapping[str, int]  # how many queries a split has
+    rows: int  # of an expert's own for every row of the loop: a pass is one of those
+
+    def experts(self, device: torch.device | str) -> Experts:
+        """The experts, frozen, on a device; what is missing is refused with what to do."""
+        ...
+
+    def queries(self, split: str, limit: int | None = None) -> Queries:
+        """The first queries of a split, always the same."""
+        ...
+
+    def data(self) -> str:
+        """A name for the queries that changes when they do."""
+        ...
+
+    def entries(self) -> dict[str, Entry]:
+        """Rows that only this world has, by the name that is typed; usually none."""
+        ...
+
+    def references(self, queries: Queries) -> dict[str, Int[Tensor, "query cell"]]:
+        """Answers of something that is no composition, by name; usually none."""
+        ...
+
+
+class Plain:
+    """What most worlds have in common: no rows and no references of their own."""
+
+    factors: tuple[str, ...] = ("pixel", "whole")
+    layout: tuple[int, int] | None = None
+    reveal: str = "fast"
+    batch: int = 64
+    rows: int = 1
+    needs: str = ""
+    recipe: str = ""
+
+    def entries(self) -> dict[str, Entry]:
+        """None."""
+        return {}
+
+    def references(self, queries: Queries) -> dict[str, Any]:
+        """None."""
+        return {}
+
+
+def checked_limit(split: str, limit: int | None, sizes: Mapping[str, int]) -> int:
+    """How many queries are meant."""
+    if split not in sizes:
+        raise InvalidInput(f"split: expected one of {', '.join(sizes)}, got {split!r}")
+    if limit is not None and limit < 1:
+        raise InvalidInput(f"limit: expected at least 1, got {limit}")
+    return sizes[split] if limit is None else min(limit, sizes[split])

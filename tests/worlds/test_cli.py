@@ -1,0 +1,96 @@
+"""`worlds`, `compare`, `demo --world` and `data fetch` as people type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.cli.app import app
+from factordiff.errors import FactorDiffError
+from factordiff.worlds.antibody import fetching
+from factordiff.worlds.catalogue import WORLDS
+from factordiff.worlds.mosaic.world import Mosaic
+from tests.worlds.test_antibody import folder  # noqa: F401  (tiny models)
+from tests.worlds.test_mosaic import folders  # noqa: F401  (tiny networks)
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words))
+    if isinstance(result.exception, FactorDiffError):
+        raise result.exception
+    assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
+    return " ".join(result.output.split())
+
+
+def test_the_list_has_every_world() -> None:
+    shown = run("worlds")
+    assert all(name in shown for name in WORLDS)
+    assert "factordiff[hf]" in shown
+    about = run("worlds", "arc-mosaic")
+    assert "factordiff train fast --tasks 0520fde7," in about
+    assert "--expert mosaic-4=runs/mosaic-4" in about
+
+
+def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
+    shown = run("compare", "toy-halves-sure", "--methods", "mixture,routing,told", "--out", str(tmp_path))
+    assert "toy-halves-sure, test. Every outcome enumerated" in shown
+    place = tmp_path / "toy-halves-sure" / "test"
+    assert "| told | 0.000 |" in (place / "table.md").read_text()
+    assert "\\toprule" in (place / "table.tex").read_text()
+    assert (place / "table.png").read_bytes()[:4] == b"\x89PNG"
+    assert json.loads((place / "table.json").read_text())["rows"]["told"]["share"] == 1.0
+    assert "toy-halves-sure" in run("worlds", "--shares", str(tmp_path))
+    assert (tmp_path / "shares.png").read_bytes()[:4] == b"\x89PNG"
+    before = (place / "mixture.jsonl.gz").read_bytes()
+    run("compare", "toy-halves-sure", "--methods", "mixture,product", "--out", str(tmp_path))
+    assert (place / "mixture.jsonl.gz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("compare", "nowhere"), "world: expected one of sudoku"),
+        (("compare", "sudoku", "--sequences", "x.fasta"), "--sequences: the world 'sudoku' does not take it"),
+        (("compare", "arc-mosaic", "--expert", "mosaic-1"), "--expert: expected NAME=FOLDER, got 'mosaic-1'"),
+        (("compare", "toy-views", "--limit", "0"), "limit: expected at least 1, got 0"),
+        (("compare", "toy-views", "--split", "train"), "split: expected one of validation, test"),
+        (("compare", "toy-views", "--out", "/dev/null/x"), "--out: /dev/null/x"),
+        (("worlds", "--shares", "nowhere"), "no table in nowhere has a way to an oracle"),
+        (("data", "fetch", "everything"), "fetch: expected antibody, got 'everything'"),
+        (("demo", "--world", "nowhere"), "world: expected one of sudoku"),
+    ],
+)
+def test_what_means_nothing_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(FactorDiffError, match=sentence):
+        run(*words)
+
+
+def test_the_demo_of_each_kind_of_world(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr(Mosaic, "reveal", "confidence:3")  # networks that know nothing are never sure
+    assert "views" in run("demo", "--world", "toy-views")
+    assert "57 of 57 hidden cells are right" in run("demo", "--world", "sudoku")
+    named = ",".join(f"{name}={place}" for name, place in folders.items())
+    shown = run("demo", "--world", "arc-mosaic", "--experts", named)
+    assert "decided by owner" in shown
+    assert "of 400 hidden cells are right" in shown
+
+
+def test_fetch_leaves_what_is_there(folder: Path) -> None:  # noqa: F811
+    assert run("data", "fetch", "antibody").count("already in") == 2
+    assert fetching.model_folder("sapiens").is_relative_to(folder)
+
+
+def test_the_commands_that_train_the_mosaics_experts_run(tmp_path: Path) -> None:
+    from factordiff.worlds.mosaic.tasks import training_commands
+
+    command = training_commands(str(tmp_path))[1].split()
+    assert command[:3] == ["factordiff", "train", "fast"]
+    changed = ["train", "tiny", *command[3:]]
+    changed[changed.index("--max-steps") + 1] = "2"
+    changed[changed.index("--decay-from") + 1] = "1"
+    run(*changed, "--device", "cpu", "--validation-items", "4", "--batch", "4")
+    assert (tmp_path / "mosaic-2" / "weights" / "config.json").is_file()

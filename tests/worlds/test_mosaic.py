@@ -1,0 +1,164 @@
+"""Mosaics: four queries on a canvas and back, an expert asked about each quarter, and whose tasks they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.experts.condition import Condition
+from factordiff.experts.store import build, save_expert
+from factordiff.worlds.catalogue import compare_world, world
+from factordiff.worlds.mosaic.canvas import (
+    Quartered,
+    apart,
+    condition_apart,
+    condition_together,
+    places,
+    together,
+)
+from factordiff.worlds.mosaic.demonstrations import demonstration_evidence, hide_one
+from factordiff.worlds.mosaic.mosaics import drawn_queries, mosaics, owners
+from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of, tasks_of, training_commands
+from factordiff.worlds.mosaic.world import Mosaic
+from tests.solving_experts import TINY
+
+
+@pytest.fixture(scope="module")
+def listed() -> EvaluationSet:
+    return Dataset.load().evaluation("validation")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Four networks that know nothing, in folders."""
+    place = tmp_path_factory.mktemp("experts")
+    for seed, name in enumerate(EXPERTS):
+        save_expert(build("trans-ir", {**TINY, "head": "default"}, seed).freeze(), place / name)
+    return {name: place / name for name in EXPERTS}
+
+
+def test_quarters_are_where_people_see_them() -> None:
+    canvas = torch.arange(2 * 400).view(2, 400)
+    quarters = apart(canvas)
+    grid = canvas[1].view(20, 20)
+    assert (quarters[1, 0].view(10, 10) == grid[:10, :10]).all()
+    assert (quarters[1, 1].view(10, 10) == grid[:10, 10:]).all()
+    assert (quarters[1, 2].view(10, 10) == grid[10:, :10]).all()
+    assert (quarters[1, 3].view(10, 10) == grid[10:, 10:]).all()
+    assert (together(quarters) == canvas).all()
+    assert sorted(places().flatten().tolist()) == list(range(400))
+
+
+def test_a_mosaics_condition_is_that_of_its_quarters(listed: EvaluationSet) -> None:
+    index = torch.tensor([3, 200, 7, 1000, 5, 6, 9, 11])
+    small = listed.condition(index)
+    large = condition_together(small)
+    assert large.query.shape == (2, 400)
+    back = condition_apart(large)
+    for name in ("query", "context_inputs", "context_outputs", "present"):
+        assert (getattr(back, name) == getattr(small, name)).all()
+    assert all((one == other).all() for one, other in zip(back.inside, small.inside, strict=True))
+    uneven = Condition(
+        small.query, small.context_inputs, small.context_outputs, small.present.clone(), small.inside
+    )
+    uneven.present[1, 2] = False
+    with pytest.raises(InvalidInput, match="as many demonstrations in each quarter"):
+        condition_together(uneven)
+
+
+def test_a_quartered_expert_says_what_it_says_of_each_quarter(listed: EvaluationSet) -> None:
+    expert = build("trans-ir", {**TINY, "head": "default"}).freeze()
+    index = torch.tensor([3, 200, 7, 1000])
+    small = listed.condition(index)
+    x_small = torch.where(torch.arange(100) % 3 == 0, listed.x_0[index], 10)
+    alone = expert.log_probs(x_small, expert.encode(small))
+    quartered = Quartered(expert)
+    whole = quartered.log_probs(together(x_small[None]), quartered.encode(condition_together(small)))
+    assert whole.shape == (1, 400, 10)
+    torch.testing.assert_close(apart(whole.movedim(-1, 1))[0].movedim(1, -1), alone)
+
+
+def test_mosaics_are_a_pure_function_of_the_seed(listed: EvaluationSet) -> None:
+    few, more = mosaics("validation", 3, listed), mosaics("validation", 9, listed)
+    assert (few.x_0 == more.x_0[:3]).all()
+    assert (few.owners == more.owners[:3]).all()
+    other = mosaics("validation", 3, listed, seed=1)
+    assert (few.x_0 != other.x_0).any()
+
+
+def test_owners_are_as_they_should_be(listed: EvaluationSet) -> None:
+    owner = owners("test", 6_000)
+    assert (owner[::2].sort(1).values == torch.arange(4)).all()
+    odd = owner[1::2]
+    counts = torch.bincount(odd.flatten(), minlength=4).double()
+    # 12,000 independent draws: a share's standard error is sqrt(3/16/12,000) = 0.004.
+    assert ((counts / counts.sum() - 0.25).abs() < 4 * 0.004).all()
+    index = drawn_queries("validation", owner[:50], listed)
+    task = listed.task_indices[index.flatten()].view(50, 4)
+    assert all(
+        owner_of(int(one)) == int(who) for one, who in zip(task.flatten(), owner[:50].flatten(), strict=True)
+    )
+    assert all(len(set(row)) == 4 for row in task.tolist())
+    assert len(set((index.flatten() // 120).tolist())) > 30  # any of the 40 instances
+
+
+def test_each_expert_has_thirty_tasks_of_its_own(listed: EvaluationSet) -> None:
+    sets = [tasks_of(number) for number in range(4)]
+    assert [len(one) for one in sets] == [30] * 4
+    assert sorted(task for one in sets for task in one) == sorted(listed.tasks)
+    commands = training_commands()
+    assert len(commands) == 4
+    assert ",".join(sets[2]) in commands[2]
+    assert commands[2].endswith("--out runs/mosaic-3")
+
+
+def test_hide_one_asks_about_a_demonstration(listed: EvaluationSet) -> None:
+    condition = listed.condition(torch.tensor([3, 4]))
+    asked, output = hide_one(condition, 1)
+    assert (asked.query == condition.context_inputs[:, 1]).all()
+    assert (output == condition.context_outputs[:, 1]).all()
+    assert (asked.context_inputs == condition.context_inputs[:, [0, 2]]).all()
+    assert asked.inside is not None
+    assert condition.inside is not None
+    assert (asked.inside.query == condition.inside.context_inputs[:, 1]).all()
+    asked.check()
+    with pytest.raises(InvalidInput, match=r"number: expected a demonstration in 0 \.\. 2, got 3"):
+        hide_one(condition, 3)
+
+
+def test_evidence_is_the_sum_over_demonstrations(listed: EvaluationSet) -> None:
+    experts = [build("trans-ir", {**TINY, "head": "default"}, seed).freeze() for seed in range(2)]
+    condition = listed.condition(torch.tensor([3, 200]))
+    condition.present[1, 1:] = False  # the second item shows one demonstration: nothing can be hidden
+    evidence, passes = demonstration_evidence(experts, condition)
+    assert passes.tolist() == [6, 0]
+    assert (evidence[:, 1] == 0).all()
+    for number, expert in enumerate(experts):
+        slow = torch.zeros(100, dtype=torch.float64)
+        for frame in range(3):
+            asked, output = hide_one(condition[:1], frame)
+            said = expert.log_probs(torch.full((1, 100), 10), expert.encode(asked))
+            slow += torch.stack([said[0, cell, int(output[0, cell])].double() for cell in range(100)])
+        torch.testing.assert_close(evidence[number, 0], slow)
+
+
+def test_the_world_runs_on_tiny_networks(folders: dict[str, Path]) -> None:
+    mosaic = world("arc-mosaic", folders=folders)
+    assert isinstance(mosaic, Mosaic)
+    table = compare_world(mosaic, "mixture,demonstrations,told", limit=2, reveal="confidence:2")
+    assert [row.label for row in table.rows] == ["mixture", "demonstrations", "told"]
+    assert table["mixture"].passes == 2 * 4 * 4  # steps, experts, quarters
+    assert table["demonstrations"].passes == 2 * 4 * 4 + 3 * 4 * 4
+    assert all(0 <= row.value(measure) <= 1 for row in table.rows for measure in table.measures)
+
+
+def test_experts_that_are_not_there_are_said() -> None:
+    with pytest.raises(
+        Unavailable, match="`factordiff worlds arc-mosaic` prints the commands that train them"
+    ):
+        Mosaic().experts()

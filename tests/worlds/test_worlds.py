@@ -1,0 +1,103 @@
+"""Every world keeps the protocol; the enumerated ones say exactly which method is exact where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from factordiff.errors import InvalidInput, Unavailable
+from factordiff.experts.expert import Expert
+from factordiff.worlds.arc_pairs import TEAMS, ArcPair
+from factordiff.worlds.catalogue import ARC, TOYS, WORLDS, compare_world, world
+from factordiff.worlds.methods import entries
+from factordiff.worlds.world import checked_limit
+
+EXACT_IN = {
+    "toy-either": {"superdiff"},
+    "toy-both": {"fkc[beta=1,1]", "rne[beta=1,1]"},
+    "toy-halves": {"product", "fkc[beta=1,1]", "rne[beta=1,1]", "routing", "routing[factors=row]", "told"},
+    "toy-halves-sure": {"told"},
+    "toy-owners": {"evidence-by-half"},
+    "toy-cells": {"mixture"},
+    "toy-views": {"views"},
+}
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_which_methods_are_exact(name: str) -> None:
+    table = compare_world(world(name))
+    exact = {row.label for row in table.rows if row.value(table.main) < 1e-12}
+    assert exact == EXACT_IN[name]
+    assert "Every outcome enumerated" in table.text()
+
+
+def test_the_worlds_of_the_catalogue_are_worlds() -> None:
+    assert set(ARC) == set(TEAMS)
+    for name in WORLDS:
+        one = world(name)
+        assert one.name == name
+        assert len(one.tests) > 20
+        assert one.data()
+        names = [f"expert {number}" for number in range(2)]
+        own = one.entries()
+        for method in one.methods:
+            assert method in own or entries([method], names, True)
+    with pytest.raises(Unavailable, match=r"world: expected one of sudoku, .*, got 'soduku'"):
+        world("soduku")
+
+
+def test_a_limit_is_checked() -> None:
+    assert checked_limit("test", None, {"test": 5}) == 5
+    assert checked_limit("test", 9, {"test": 5}) == 5
+    with pytest.raises(InvalidInput, match="limit: expected at least 1, got 0"):
+        checked_limit("test", 0, {"test": 5})
+    with pytest.raises(InvalidInput, match="split: expected one of test, got 'train'"):
+        checked_limit("train", None, {"test": 5})
+
+
+def test_arc_queries_are_those_of_the_fixed_list() -> None:
+    queries = ArcPair("arc-col+occ").queries("validation", 5)
+    from factordiff.arc.dataset import Dataset
+
+    listed = Dataset.load().evaluation("validation", 5)
+    assert (queries.x_0 == listed.x_0).all()
+    assert queries.clusters == tuple(listed.task_ids)
+    assert (queries[torch.tensor([3])].condition.query == listed.condition().query[3]).all()
+
+
+def test_arc_experts_may_be_other_folders() -> None:
+    with pytest.raises(InvalidInput, match="this world has no 'conv-full'; expected trans-color, trans-occ"):
+        ArcPair("arc-col+occ", {"conv-full": "x"}).experts()
+    found = ArcPair("arc-col+occ", {"trans-occ": "trans-occ-default-head"}).experts()
+    assert list(found.experts) == ["trans-color", "trans-occ"]
+    assert found.objectives == ["color", "occupancy"]
+    assert all(isinstance(expert, Expert) for expert in found.experts.values())
+    assert found.weights["trans-occ"] != ArcPair("arc-col+occ").experts().weights["trans-occ"]
+
+
+def test_the_page_has_the_distances() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    heading, *rows = re.findall(
+        r"^\| (.*) \|$", page.split("<!-- toys -->")[1].split("<!-- /toys -->")[0], re.MULTILINE
+    )
+    names = heading.split(" | ")[1:]
+    assert [row.split(" | ")[0].strip("`") for row in rows] == list(TOYS)
+    for row in rows:
+        name, *shown = (cell.strip() for cell in row.split(" | "))
+        table = compare_world(world(name.strip("`")))
+        found = {one.label: one.value(table.main) for one in table.rows}
+        for label, cell in zip(names, shown, strict=True):
+            if label not in found:
+                assert cell == ""
+                continue
+            exact = found[label] < 1e-12
+            assert cell == ("**0.000**" if exact else f"{found[label]:.3f}")
+
+
+def test_the_page_knows_every_world() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    for name in WORLDS:
+        assert f"`{name}`" in page
