@@ -60,6 +60,14 @@ class Forward:
         said = log_probs if len(rows) == len(state) else among(log_probs, rows, len(state))
         return said, len(each) * wanted.to(torch.int64)
 
+    def whole(self, state: SamplerState, cells: Cells) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
+        """The same as one tensor over all cells, of a large vocabulary too."""
+        said, passes = self(state, cells)
+        if isinstance(said, Asked):
+            said = said.whole()
+            self.errors.note(sum_error(said, cells))
+        return said, passes
+
 
 def side_by_side(each: Sequence[CellLogProbs], shape: tuple[int, ...]) -> ExpertLogProbs:
     """The experts' distributions in one tensor, in the finest of their precisions."""

@@ -128,7 +128,7 @@ def _heard(
         here = part.open_cells & (numbers < rate)
         density = torch.where(here, 0.0, density)  # what is hidden has not been revealed
         x_t = torch.where(here, mask, x_0)
-        log_probs, _ = forward(replace(state, x_t=x_t), here)
+        log_probs, _ = forward.whole(replace(state, x_t=x_t), here)
         said.append(log_probs.float())
         rows.append(x_t)
         hidden.append(here)

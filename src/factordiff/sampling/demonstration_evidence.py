@@ -57,7 +57,7 @@ def demonstration_evidence(
         passes = torch.zeros_like(ids) if passes is None else passes
         for rate in rates:
             hidden = (numbers < rate) & present[:, None]
-            log_probs, spent = forward(replace(state, x_t=torch.where(hidden, mask, answers)), hidden)
+            log_probs, spent = forward.whole(replace(state, x_t=torch.where(hidden, mask, answers)), hidden)
             said = torch.where(hidden, log_prob_at(log_probs, answers), 0.0).sum(-1)
             scores, passes = scores + said / (rate * len(rates)), passes + spent
         forward.errors.check()

@@ -15,10 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.chunks import noted
 from factordiff.composition.emission import log_prob_at
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import Asked
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
 from factordiff.sampling.request import check_tokens, common_vocabulary
@@ -113,8 +111,8 @@ def _scored(
     for hidden, scored in rounds:
         if not scored.any():
             continue
-        said, spent = forward(replace(state, x_t=torch.where(hidden, state.mask, x_t)), scored)
-        log_probs = noted(said, said.whole(), scored) if isinstance(said, Asked) else said
+        asked = replace(state, x_t=torch.where(hidden, state.mask, x_t))
+        log_probs, spent = forward.whole(asked, scored)
         evidence = torch.where(scored, log_prob_at(log_probs, x_t), evidence)
         passes = passes + spent
     forward.errors.check()

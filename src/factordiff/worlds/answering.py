@@ -111,7 +111,7 @@ def one_pass(team: Team, asked: Queries, index: Int[Tensor, " query"], seed: int
     mask = common_vocabulary(team.experts).mask
     state = SamplerState.begin(x_t, mask, len(team), seed=seed, ids=index.to(team.device))
     forward = Forward(team.experts, condition, len(x_t))
-    log_probs, _ = forward(state, state.masked)
+    log_probs, _ = forward.whole(state, state.masked)
     forward.errors.check()
     return how.composition(log_probs, state).log_probs
 

@@ -66,7 +66,7 @@ def demonstration_evidence(experts: Sequence[Expert], condition: Condition) -> S
         hidden = torch.full_like(output, mask)
         state = SamplerState.begin(hidden, mask, len(experts))
         forward = Forward(experts, asked, items)
-        log_probs, spent = forward(state, state.masked & there[:, None])
+        log_probs, spent = forward.whole(state, state.masked & there[:, None])
         forward.errors.check()
         evidence = evidence + torch.where(there[:, None], log_prob_at(log_probs, output), 0.0)
         passes = passes + spent
