@@ -21,7 +21,7 @@ from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("guide.md", "own-expert.md", "faq.md")
+PAGES = ("guide.md", "own-expert.md", "language-models.md", "faq.md")
 BLOCK = re.compile(r"```(bash|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 

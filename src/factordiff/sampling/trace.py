@@ -77,6 +77,18 @@ class Trace:
             )
         )
 
+    def deciders(self, particle: int = 0) -> list[list[int | None]]:
+        """Of each item, the expert that spoke for each cell when it was revealed (last, if it was repaired).
+
+        None for given cells, and where a method has no routing map.
+        """
+        found: list[list[int | None]] = [[None] * len(row) for row in self.start]
+        for step in self.steps:
+            for item, spoken in enumerate(step.routing or []):
+                for cell in step.revealed[item][particle]:
+                    found[item][cell] = spoken[particle][cell]
+        return found
+
     def to_json(self) -> str:
         """The trace as JSON text."""
         return json.dumps({"version": VERSION, **asdict(self)}, allow_nan=False)
