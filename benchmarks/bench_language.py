@@ -1,7 +1,9 @@
 """What composing costs beside language models: a step over the experts' own passes, and memory beyond theirs.
 
     python benchmarks/bench_language.py                                   # vocabulary 30,000 on two cores
-    python benchmarks/bench_language.py --methods routing --rounds 3
+    python benchmarks/bench_language.py --methods routing mixture --rounds 5
+    python benchmarks/bench_language.py --device cuda --shape llada-8b    # two 8B-shaped models, from the source tree
+    python benchmarks/bench_language.py --shape tiny                      # the same on a CPU, to see that it runs
 
 Three experts, 256 positions, batch 8, an eighth of the positions masked and all of them. Each expert is a table of
 embeddings, a mean over the positions and an output layer (`TinyLinear`), as wide as makes the three passes take about
@@ -17,15 +19,29 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds its neighbour
 
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from factordiff import ByConfidence, Composition, GeometricMean, Mixture, Routing, SuperDiff, Vocabulary
+from benchmarks.llada_shape import SHAPES, LladaShaped
+from factordiff import (
+    ByBlock,
+    ByConfidence,
+    Composition,
+    GeometricMean,
+    Mixture,
+    Routing,
+    SuperDiff,
+    Vocabulary,
+)
 from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
@@ -144,6 +160,70 @@ def run_once(kind: str, share: str, what: str) -> None:
     del kept
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """How a text is written: so many positions, blocks of so many, so many steps a block."""
+
+    positions: int = POSITIONS
+    length: int = 32
+    steps: int = 32
+
+
+def beside_models(
+    models: list[LladaShaped], device: torch.device, batch: int, method: str, rounds: int, how: Blocks
+) -> dict[str, Any]:
+    """Steps of block decoding with two models of a shape, over the same passes alone; and memory beyond theirs."""
+    mask = models[0].vocabulary.mask
+    blank = torch.full((batch, how.positions), mask, device=device)
+    forward, rule = Forward(models, None, batch), ByBlock(how.length, how.steps)
+
+    def side(ours: bool) -> tuple[float, int]:
+        """Seconds of one block, and the peak of memory."""
+        state = SamplerState.begin(blank, mask, len(models))
+        _finish(device, reset=True)
+        start = time.perf_counter()
+        for _ in range(how.steps):
+            if ours:
+                state, _ = step(state, forward, METHODS[method], rule)
+                continue
+            asked = rule.candidates(state)
+            kept = [model.log_probs_at(state.x_t, None, asked) for model in models]
+            done = torch.zeros_like(asked).scatter(1, asked.to(torch.uint8).argmax(1, keepdim=True), True)
+            state = replace(
+                state, x_t=torch.where(done, 0, state.x_t)
+            )  # as many cells left as in a step of ours
+            del kept
+        return time.perf_counter() - start + _finish(device), _peak(device)
+
+    side(True), side(False)  # they warm up
+    ours, own = zip(*((side(True), side(False)) for _ in range(rounds)), strict=True)
+    spent, alone = (min(seconds for seconds, _ in each) / how.steps for each in (ours, own))
+    return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "parameters": models[0].parameters,
+        "batch": batch,
+        "method": method,
+        "passes_s": alone,
+        "step_s": spent,
+        "composition_over_passes": spent / alone - 1,
+        "extra_bytes": max(peak for _, peak in ours) - max(peak for _, peak in own),
+    }
+
+
+def _finish(device: torch.device, reset: bool = False) -> float:
+    """Wait for the device; how long that took."""
+    start = time.perf_counter()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        if reset:
+            torch.cuda.reset_peak_memory_stats(device)
+    return time.perf_counter() - start
+
+
+def _peak(device: torch.device) -> int:
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -152,6 +232,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--shape", choices=list(SHAPES), help="two models of this shape, block decoding")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8], help="with --shape")
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     parser.add_argument("--kind", help=argparse.SUPPRESS)
     parser.add_argument("--masked", help=argparse.SUPPRESS)
@@ -159,6 +242,20 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     if given.peak_of:
         run_once(given.kind, given.masked, given.peak_of)
+        return
+    if given.shape:
+        device = torch.device(given.device)
+        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        models = [LladaShaped(SHAPES[given.shape], seed, device, dtype) for seed in (1, 2)]
+        print(f"two models of {models[0].parameters:,} parameters each, {given.shape}", flush=True)
+        for batch, method in product(given.batches, given.methods):
+            row = beside_models(models, device, batch, method, given.rounds, Blocks())
+            print(
+                f"batch {batch}, {method}: passes {1e3 * row['passes_s']:.1f} ms, step {1e3 * row['step_s']:.1f} ms, "
+                f"composition and reveal {100 * row['composition_over_passes']:.1f} % of the passes, "
+                f"{row['extra_bytes'] / 1e9:.2f} GB more\n{json.dumps({'shape': given.shape, **row})}",
+                flush=True,
+            )
         return
     table = Table(title=f"vocabulary {VALUES:,}, {POSITIONS} positions, {EXPERTS} experts, batch {BATCH}")
     for column in (

@@ -13,15 +13,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import factordiff.cli  # noqa: F401  (registers the verbs)
 from factordiff.arc.task_files import write_challenges, write_task
-from factordiff.cli import solve as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.experts import whereabouts
 from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("guide.md", "own-expert.md", "own-data.md", "faq.md", "routers.md", "worlds.md")
+PAGES = (
+    "guide.md", "own-expert.md", "own-data.md", "language-models.md", "faq.md", "routers.md", "worlds.md",
+)  # fmt: skip
 BLOCK = re.compile(r"```(bash|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 

@@ -11,6 +11,7 @@ import factordiff
 from factordiff import (
     Ancestral,
     BatchSizes,
+    ByBlock,
     ByConfidence,
     ByEntropy,
     ByMargin,
@@ -75,7 +76,7 @@ def things() -> list[object]:
     assert trace is not None
     return [
         Ancestral(4), ByConfidence(4), ByMargin(0.9), ByEntropy(0.1), ByProduct(0.9), Repaired(ByMargin(0.9)),
-        BatchSizes(8), Engine(), Vocabulary(3), expert, state, Routing()(said, state),
+        ByBlock(), BatchSizes(8), Engine(), Vocabulary(3), expert, state, Routing()(said, state),
         Single(), Mixture(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(), feynman_kac(), rne(),
         Routing(), SoftRouting(), FactorWeights(torch.eye(2), rows(2, 2)), Views(), HardViews(),
         Learned(), Router.new(RouterConfig(2, 3)), FittingData(torch.zeros(4, 2, dtype=torch.int64)),

@@ -218,10 +218,11 @@ def test_the_recorded_form_works_on_whole_tensors_of_any_vocabulary() -> None:
 
 def test_a_chunk_is_as_large_as_it_may_be() -> None:
     cells = torch.ones(2, CELLS, dtype=torch.bool)
-    spoken = [forward.say(Words(m, 7), torch.full((2, CELLS), 7), None, cells) for m in (1, 2)]
-    asked = Asked(spoken, cells, 7, None, chunk=2 * 7 * 8 * 10)
-    assert [len(places) for places in asked.chunks()] == [10, 10, 4]
-    assert [len(places) for places in Asked(spoken, cells, 7, None, chunk=1).chunks()] == [1] * 24
+    for chunk, expected in ((2 * 7 * 8 * 10, [10, 10, 4]), (1, [1] * 24)):
+        asked = Asked(cells, 7, None, chunk=chunk)
+        for seed in (1, 2):
+            asked.ask(Words(seed, 7), torch.full((2, CELLS), 7), None, cells)
+        assert [len(places) for places in asked.chunks()] == expected
 
 
 class Wrong(Words):

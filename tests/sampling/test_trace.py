@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from factordiff.composition.confidence import margin
 from factordiff.composition.correctors import feynman_kac, rne
+from factordiff.composition.evidence import Evidence
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
 from factordiff.errors import DataError
@@ -19,7 +21,7 @@ from factordiff.sampling.particles import effective_size
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.samples import Samples
-from factordiff.sampling.trace import Trace
+from factordiff.sampling.trace import Step, Trace
 from tests.toy import CELLS, EXPERTS, MASK, empty, states
 
 METHODS = {"mixture": Mixture(), "routing": Routing(), "fkc": feynman_kac([1.0, 1.0]), "rne": rne([1.0, 1.0])}
@@ -163,3 +165,34 @@ def test_other_versions_and_unknown_fields_are_refused() -> None:
         Trace.from_json(broken({"version": 2}))
     with pytest.raises(DataError, match="trace: expected"):
         Trace.from_json(broken({"more": 1}))
+
+
+def test_weights_are_told_where_they_were_worked_out() -> None:
+    x_t = states(1, 5, CELLS, MASK, hidden=0.8)
+    drawn = sample(EXPERTS, Evidence(), x_t, temperature=1.0, particles=2, trace=True)
+    assert drawn.trace is not None
+    assert Trace.from_json(drawn.trace.to_json()) == drawn.trace
+    for step in drawn.trace.steps:
+        assert step.weights is not None
+        assert step.routing is not None
+        for item, routes in zip(step.weights, step.routing, strict=True):
+            for particle, route in zip(item, routes, strict=True):
+                for cell, speaker in enumerate(route):
+                    each = [weights[cell] for weights in particle]
+                    if speaker == -1:
+                        assert each == [None, None]
+                    else:
+                        assert sum(each) == pytest.approx(1.0, abs=2e-6)  # type: ignore[arg-type]
+                        assert each[speaker] == max(each)  # type: ignore[type-var]
+    plain = sample(EXPERTS, Mixture(), x_t, trace=True).trace
+    assert plain is not None
+    assert all(step.weights is None for step in plain.steps)
+
+
+def test_who_decided_is_who_spoke_when_a_cell_was_revealed() -> None:
+    steps = [
+        Step([0], [[[1, 2, 2]]], [[[0]]], [[[1, 0, 0]]], [[[0.5, 0.5, 0.5]]], [[0.0]], None, None),
+        Step([1], [[[1, 2, 0]]], [[[2]]], [[[-1, 0, 0]]], [[[None, 0.5, 0.5]]], [[0.0]], None, None),
+    ]
+    assert Trace(2, [[2, 1, 2]], steps).deciders() == [[1, None, 0]]
+    assert Trace(2, [[2, 1, 2]], [replace(step, routing=None) for step in steps]).deciders() == [[None] * 3]

@@ -87,23 +87,22 @@ def fit(request: FitRequest, console: Console) -> None:
     place = request.out / WORKPLACE
     with _progress(console) as tell:
         fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
+    _written(fitted, request.out)
     assert fitted.report is not None
-    fitted = _written(fitted, request.out)
     show_report(console, fitted.report, request.out)
     for file in sorted(place.glob("*"), reverse=True):
         file.unlink()
     place.rmdir()
 
 
-def _written(team: Team, folder: Path) -> Team:
-    """Write router, team and report; the team that lies there."""
+def _written(team: Team, folder: Path) -> None:
+    """Write router, team and report."""
     router = team.options.get("router")
     if isinstance(router, Router):
         team = replace(team, options={**team.options, "router": save_router(router, folder)})
     assert team.report is not None
     write_whole(folder / REPORT, (json.dumps(team.report.spelled(), indent=2) + "\n").encode())
     team.save(folder / TEAM)
-    return team
 
 
 def show_report(console: Console, report: FitReport, folder: Path) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import CHUNK, Asked, Said, say
+from factordiff.experts.asked import CHUNK, Asked
 from factordiff.experts.expert import Expert, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, side_by_side, sum_error
 from factordiff.state import SamplerState
@@ -81,9 +81,7 @@ class ExpertBatch:
         rows = cells.any(-1).nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
         if self.large:
-            each = [self._at_cells(index, x_t, item, cells[rows]) for index in range(len(self.experts))]
-            said_there = Asked(each, cells, state.mask, self.errors, self.chunk)
-            return said_there, len(each) * cells.any(-1).to(torch.int64)
+            return self._at_cells(state, rows, cells), len(self.experts) * cells.any(-1).to(torch.int64)
         fresh = (state.masked == state.start).all(-1)[rows]
         if not self.share:
             log_probs, run = self._pass(x_t, item), torch.ones_like(rows)
@@ -158,15 +156,16 @@ class ExpertBatch:
         said = self.experts[index].log_probs(x_t.clone(), encoded if item is None else take(encoded, item))
         return said[:rows] if len(said) == len(x_t) else said
 
-    def _at_cells(self, index: int, x_t: Tokens, item: Int[Tensor, " batch"], cells: Cells) -> Said:
-        """One expert about some cells of the rows, which are filled up to a fixed size."""
-        missing = 0 if self.batch is None else self.batch.filled(len(x_t)) - len(x_t)
-        if missing:
-            some = self._filled(len(x_t), x_t.device)
+    def _at_cells(self, state: SamplerState, rows: Int[Tensor, " some"], cells: Cells) -> Asked:
+        """Every expert about some cells of some rows, which are filled up to a fixed size."""
+        asked = Asked(cells, state.mask, self.errors, self.chunk, self.top_k)
+        x_t, item, some = state.x_t[rows], rows // self.particles, self._filled(len(rows), rows.device)
+        missing = len(some) - len(rows)
+        there = torch.cat([cells[rows], cells.new_zeros(missing, cells.shape[1])])
+        for expert, encoded in zip(self.experts, self._encoded, strict=True):
+            asked.ask(expert, x_t[some], take(encoded, item[some]), there)
             self.padded_passes += missing
-            x_t, item = x_t[some], item[some]
-            cells = torch.cat([cells, cells.new_zeros(missing, cells.shape[1])])
-        return say(self.experts[index], x_t, take(self._encoded[index], item), cells, self.top_k, index)
+        return asked
 
     def _filled(self, rows: int, device: torch.device) -> Int[Tensor, " filled"]:
         """The rows, and the last of them once more for each that is missing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -43,41 +43,53 @@ class Said:
             out.copy_(self.log_probs.at(cells) if isinstance(self.log_probs, TopK) else self.log_probs[cells])
 
 
-def say(
-    expert: Expert, x_t: Tokens, encoded: Any, cells: Cells, top_k: int | None = None, number: int = 0
-) -> Said:
-    """Ask one expert about some cells of some rows: by `log_probs_at` where it has that, else about all of them."""
-    # A copy: an expert that writes into what it is given must not change the state.
-    size = expert.vocabulary.size
-    if isinstance(expert, AskedAtCells):
-        log_probs, index = expert.log_probs_at(x_t.clone(), encoded, cells), None
-        expected: tuple[int, ...] = (int(cells.sum()), size)
-    else:
-        log_probs, index = expert.log_probs(x_t.clone(), encoded), cells.flatten().nonzero().squeeze(-1)
-        expected = (*x_t.shape, size)
-    if tuple(log_probs.shape) != expected:
-        raise InvalidInput(
-            f"experts: expert {number} returned log-probabilities of shape {tuple(log_probs.shape)}, "
-            f"expected {expected} ({'asked cell' if index is None else 'batch, cell'}, value)"
-        )
-    flat = log_probs.reshape(-1, size)
-    if top_k is None:
-        return Said(flat, index)
-    return Said(TopK.of(flat if index is None else flat[index], top_k), None)
-
-
 class Asked:
-    """What every expert says at the cells asked about; `row` and `cell` say which those are, in reading order."""
+    """What every expert says at the cells asked about; `row` and `cell` say which those are, in reading order.
+
+    The cells are looked up before any expert speaks: on a GPU nothing then waits for the passes to end.
+    """
 
     def __init__(
-        self, each: Sequence[Said], cells: Cells, values: int, errors: Any, chunk: int = CHUNK
+        self, cells: Cells, values: int, errors: Any, chunk: int = CHUNK, top_k: int | None = None
     ) -> None:
-        self.each, self.values, self.errors = each, values, errors
         self.row, self.cell = cells.nonzero().T
-        self.shape = cells.shape
-        double = any(said.log_probs.dtype == torch.float64 for said in each)
-        self.dtype = torch.float64 if double else torch.float32
-        self.together = max(1, chunk // (len(each) * values * self.dtype.itemsize))  # cells of a chunk
+        self.shape, self.values, self.errors = cells.shape, values, errors
+        self.chunk, self.top_k = chunk, top_k
+        self.each: list[Said] = []
+
+    def ask(self, expert: Expert, x_t: Tokens, encoded: Any, cells: Cells) -> None:
+        """One more expert, about these rows: by `log_probs_at` where it has that, else about all their cells."""
+        # A copy: an expert that writes into what it is given must not change the state.
+        if isinstance(expert, AskedAtCells):
+            log_probs, index = expert.log_probs_at(x_t.clone(), encoded, cells), None
+            expected: tuple[int, ...] = (len(self.row), self.values)
+        else:
+            index = cells.flatten().nonzero().squeeze(-1)
+            log_probs, expected = expert.log_probs(x_t.clone(), encoded), (*x_t.shape, self.values)
+        if tuple(log_probs.shape) != expected:
+            raise InvalidInput(
+                f"experts: expert {len(self)} returned log-probabilities of shape {tuple(log_probs.shape)}, "
+                f"expected {expected} ({'asked cell' if index is None else 'batch, cell'}, value)"
+            )
+        self.hear(Said(log_probs.reshape(-1, self.values), index))
+
+    def hear(self, said: Said) -> None:
+        """What one more expert says; cut to its likeliest values where those are all that is kept."""
+        if self.top_k is not None and isinstance(said.log_probs, Tensor):
+            whole = said.log_probs if said.index is None else said.log_probs[said.index]
+            said = Said(TopK.of(whole, self.top_k), None)
+        self.each.append(said)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The finest of the experts' precisions, float32 at least."""
+        double = any(said.log_probs.dtype == torch.float64 for said in self.each)
+        return torch.float64 if double else torch.float32
+
+    @property
+    def together(self) -> int:
+        """How many cells make a chunk."""
+        return max(1, self.chunk // (len(self) * self.values * self.dtype.itemsize))
 
     def __len__(self) -> int:
         return len(self.each)

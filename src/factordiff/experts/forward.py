@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import CHUNK, Asked, say
+from factordiff.experts.asked import CHUNK, Asked
 from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
@@ -46,10 +46,10 @@ class Forward:
         rows = wanted.nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], state.item[rows]
         if state.mask > LARGE:
-            told = [(expert, take(one, item)) for expert, one in zip(self.experts, self.encoded, strict=True)]
-            spoken = [say(one, x_t, about, cells[rows], self.top_k, m) for m, (one, about) in enumerate(told)]
-            asked = Asked(spoken, cells, state.mask, self.errors, self.chunk)
-            return asked, len(spoken) * wanted.to(torch.int64)
+            asked = Asked(cells, state.mask, self.errors, self.chunk, self.top_k)
+            for expert, encoded in zip(self.experts, self.encoded, strict=True):
+                asked.ask(expert, x_t, take(encoded, item), cells[rows])
+            return asked, len(asked) * wanted.to(torch.int64)
         each = [
             # A copy: an expert that writes into what it is given must not change the state.
             expert.log_probs(x_t.clone(), take(encoded, item))

@@ -34,8 +34,11 @@ def gathered(
         return composition, passes
     of_cells, of_items = composition.evidence, composition.of_items
     if composition.given != "none":
-        scored = {"folds": fold_evidence, "chain": chain_rule_evidence}[composition.given]
-        found, spent = scored(experts, x_t, condition, seed=seed, items=items)
+        given: dict[str, Any] = {"seed": seed, "items": items}
+        if composition.given == "folds":
+            found, spent = fold_evidence(experts, x_t, condition, **given)
+        else:
+            found, spent = chain_rule_evidence(experts, x_t, condition, **given)
         of_cells, passes = found if of_cells is None else of_cells.to(found.device) + found, passes + spent
     if composition.demonstrations != "none":
         found, spent = demonstration_evidence(experts, condition, seed=seed, items=items)

@@ -58,7 +58,8 @@ def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:
     sizes = [expert.vocabulary.size for expert in experts]
     if len(set(sizes)) > 1:
         raise InvalidInput(f"experts: expected one vocabulary for all, got vocabularies of sizes {sizes}")
-    check_words(experts)
+    if any(getattr(expert, "words", None) is not None for expert in experts):
+        check_words(experts)
     return experts[0].vocabulary
 
 

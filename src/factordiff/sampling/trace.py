@@ -30,6 +30,8 @@ class Step:
     log_w: list[list[float | None]]  # before resampling; None is a dead particle
     ess: list[float] | None
     ancestors: list[list[int]] | None
+    # item, particle, expert, cell: how much each expert counts at the cells asked about, if that was worked out
+    weights: list[list[list[list[float | None]]]] | None = None
 
     def __repr__(self) -> str:
         revealed = sum(len(cells) for item in self.revealed for cells in item)
@@ -63,6 +65,10 @@ class Trace:
 
         margin = torch.where(spoken_for, -torch.expm1(asked.log_doubt), math.nan)
         routing = asked.composed.routing
+        weights = asked.composed.weights
+        if weights is not None:
+            weights = torch.where(spoken_for, weights.double(), math.nan).transpose(0, 1)
+            weights = (weights * 1e6).round() / 1e6  # six digits: a trace is a file
         cells = [row.nonzero().flatten().tolist() for row in asked.cells]
         self.steps.append(
             Step(
@@ -74,8 +80,21 @@ class Trace:
                 _finite(listed(revealed.log_w)),
                 None if info.ess is None else info.ess.tolist(),
                 None if info.ancestors is None else info.ancestors.tolist(),
+                None if weights is None else _finite(listed(weights)),
             )
         )
+
+    def deciders(self, particle: int = 0) -> list[list[int | None]]:
+        """Of each item, the expert that spoke for each cell when it was revealed (last, if it was repaired).
+
+        None for given cells, and where a method has no routing map.
+        """
+        found: list[list[int | None]] = [[None] * len(row) for row in self.start]
+        for step in self.steps:
+            for item, spoken in enumerate(step.routing or []):
+                for cell in step.revealed[item][particle]:
+                    found[item][cell] = spoken[particle][cell]
+        return found
 
     def to_json(self) -> str:
         """The trace as JSON text."""

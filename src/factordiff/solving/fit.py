@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,7 @@ def _router(
             config,
             settings,
             checkpoint=None if place is None else place.folder / f"{config.head}.safetensors",
-            on_step=lambda step, _, done=done: tell("fitting", done + step, len(configs) * how.steps),
+            on_step=partial(_told, tell, done, len(configs) * how.steps),
         )
         routers.append(fitted.router)
         trials.append(Trial({"kind": config.kind, "head": config.head}, loss=fitted.loss))
@@ -128,6 +129,10 @@ def _router(
         notes={"loss of the uniform mixture": uniform, "parameters": router.parameters},
     )  # fmt: skip
     return replace(together, report=report)
+
+
+def _told(tell: Progress, before: int, total: int, step: int, steps: int) -> None:
+    tell("fitting", before + step, total)
 
 
 def _about(data: FittingData, how: FitOptions, trial: Trial, uniform: float) -> dict[str, Any]:

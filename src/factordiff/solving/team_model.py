@@ -119,7 +119,9 @@ class TeamModel(nn.Module):
             log_probs = torch.stack(each)
             there = composition(log_probs, SamplerState.begin(x_t, values, experts)).log_probs
             return torch.where(hidden.unsqueeze(-1), there, composition(log_probs, blank).log_probs)
-        asked = Asked([Said(one.flatten(0, 1), None) for one in each], torch.ones_like(hidden), values, None)
+        asked = Asked(torch.ones_like(hidden), values, None)
+        for one in each:
+            asked.hear(Said(one.flatten(0, 1), None))
         out = torch.empty_like(each[0], dtype=asked.dtype)
         for places in asked.chunks():
             row, cell = asked.row[places], asked.cell[places]
