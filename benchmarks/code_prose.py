@@ -72,7 +72,11 @@ def measure(
 
 
 def table(rows: dict[str, Filled], packages: np.ndarray) -> dict[str, Any]:
-    """Bits, accuracy, what each saves against the best fixed numbers, and the share of the way to the generalist."""
+    """Bits, accuracy, what each saves against the best fixed numbers, and the share of the way to the generalist.
+
+    Which fixed numbers are the best is decided on these very windows, in their favour. Where the generalist is no
+    better there is no way to go.
+    """
     fixed = [name for name in rows if name.endswith("alone") or "mixture" in name or "product" in name]
     base = min(fixed, key=lambda name: rows[name].bits_per_cell)
     way = None
@@ -85,7 +89,7 @@ def table(rows: dict[str, Filled], packages: np.ndarray) -> dict[str, Any]:
             "bits": filled.bits_per_cell,
             "right": filled.share_right,
             "saved": [saved.value, saved.low, saved.high],
-            "share of the way": None if not way else saved.value / way,
+            "share of the way": saved.value / way if way is not None and way > 0 else None,
         }
     return {BASE: base, "rows": found}
 

@@ -146,6 +146,7 @@ class Settings:
 MAY_CHANGE = frozenset(
     {
         "preset",
+        "source",  # the data's hash says whether it is the same
         "max_steps",
         "decay_from",
         "check_every",
