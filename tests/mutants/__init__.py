@@ -4,7 +4,14 @@ They are the mistakes that public samplers make or that a hurried edit would: a 
 proves nothing. `tests/test_mutants.py` runs each named test with and without its mutant.
 """
 
-from tests.mutants import compositions, diffusion, evidence, savings, weights  # each registers its own
+from tests.mutants import (  # each registers its own
+    compositions,
+    diffusion,
+    evidence,
+    savings,
+    weights,
+    worlds,
+)
 from tests.mutants.registry import MUTANTS
 
-__all__ = ["MUTANTS", "compositions", "diffusion", "evidence", "savings", "weights"]
+__all__ = ["MUTANTS", "compositions", "diffusion", "evidence", "savings", "weights", "worlds"]
