@@ -11,7 +11,8 @@ from tests.mutants import (  # each registers its own
     learned,
     savings,
     weights,
+    worlds,
 )
 from tests.mutants.registry import MUTANTS
 
-__all__ = ["MUTANTS", "compositions", "diffusion", "evidence", "learned", "savings", "weights"]
+__all__ = ["MUTANTS", "compositions", "diffusion", "evidence", "learned", "savings", "weights", "worlds"]

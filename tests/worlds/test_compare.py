@@ -117,9 +117,9 @@ def test_nats_are_of_one_pass_and_experts_are_asked_once(monkeypatch: pytest.Mon
 
 
 def test_an_interval_is_over_clusters() -> None:
-    x_0 = torch.tensor([[0, 1, 2, 0]]).repeat(4, 1)
-    x_0[2:] = 1  # the second cluster's truth is another one
-    data = Queries(torch.full_like(x_0, VALUES), x_0, ("a", "a", "b", "b"))
+    x_0 = torch.tensor([[0, 1, 2, 0]]).repeat(20, 1)
+    x_0[10:] = 1  # the second cluster's truth is another one
+    data = Queries(torch.full_like(x_0, VALUES), x_0, ("a",) * 10 + ("b",) * 10)
     table = compare({"only": sure([0, 1, 2, 0], [0.9] * 4)}, "alone", data)
     found = table["only"].estimate(table.main)
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
@@ -172,7 +172,11 @@ def test_records_continue_where_they_stopped(tmp_path: Path, monkeypatch: pytest
     first = compare(
         experts(), "fitted:mixture", queries(), watch=lambda *said: heard.append(said), **settings
     )
-    assert heard == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
+    rows = [said for said in heard if said[0] == "fitted:mixture"]
+    assert rows == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
+    fits = [said for said in heard if said[0] == "fitting mixture"]
+    assert [done for _, done, _ in fits] == list(range(len(fits)))
+    assert fits[-1][1] == fits[-1][2] == first.about["fitted:mixture"]["runs"]
     again = compare(experts(), "fitted:mixture", queries(), **settings)
     assert again.text() == first.text()
     assert again.about == first.about
@@ -196,15 +200,15 @@ def test_the_table_in_every_form() -> None:
 
 def test_bounds_against_slow_versions() -> None:
     generator = torch.Generator().manual_seed(0)
-    log_probs = torch.rand(3, 5, CELLS, VALUES, generator=generator).double().log_softmax(-1)
-    x_0 = torch.randint(VALUES, (5, CELLS), generator=generator)
-    owners = torch.randint(-1, 3, (5, CELLS), generator=generator)
-    at = SamplerState.begin(torch.full((5, CELLS), VALUES), VALUES, 3)
+    log_probs = torch.randn(3, 40, CELLS, VALUES, generator=generator).double().log_softmax(-1)
+    x_0 = torch.randint(VALUES, (40, CELLS), generator=generator)
+    owners = torch.randint(-1, 3, (40, CELLS), generator=generator)
+    at = SamplerState.begin(torch.full((40, CELLS), VALUES), VALUES, 3)
     for by in ("choice", "probability"):
         z = Oracle(x_0, by)(log_probs, at).routing
         told = Told(owners)(log_probs, at).log_probs
         assert z is not None
-        for row in range(5):
+        for row in range(40):
             for cell in range(CELLS):
                 truth = int(x_0[row, cell])
                 said = [float(log_probs[m, row, cell, truth]) for m in range(3)]

@@ -64,7 +64,7 @@ def compare_and_show(request: Request, console: Console) -> None:
             progress.update(waiting, visible=False)
             if row not in tasks:
                 tasks[row] = progress.add_task(row, total=total)
-            progress.update(tasks[row], completed=done)
+            progress.update(tasks[row], completed=done, total=total)
 
         table = compare_world(
             one,

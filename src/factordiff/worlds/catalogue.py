@@ -16,7 +16,8 @@ from factordiff.worlds.comparison import Comparison, Row, with_rows
 from factordiff.worlds.methods import BOUND, Entry, entries, split_methods
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.running import Folder, Watch
+from factordiff.worlds.running import Folder
+from factordiff.worlds.setting import Watch
 from factordiff.worlds.world import World
 
 ARC = ("arc-full+full", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four")
@@ -76,6 +77,7 @@ def compare_world(
         batch=batch or chosen.batch,
         seed=seed,
         rows=chosen.rows,
+        watch=watch,
     )
     about = {
         "world": chosen.name,

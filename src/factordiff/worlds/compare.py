@@ -19,8 +19,8 @@ from factordiff.worlds.methods import FACTOR, Entry, Given, entries
 from factordiff.worlds.metric import Metric, Scoring, as_metric
 from factordiff.worlds.queries import Queries, as_queries
 from factordiff.worlds.remembering import Remembering
-from factordiff.worlds.running import Folder, Watch, run
-from factordiff.worlds.setting import Setting
+from factordiff.worlds.running import Folder, run
+from factordiff.worlds.setting import Setting, Watch
 
 METHODS = ("alone", "mixture", "product", "superdiff", "routing", "union", "oracle")
 
@@ -76,6 +76,7 @@ def compare(
         device=base.device,
         batch=batch,
         seed=seed,
+        watch=watch,
     )
     rows = entries(methods, setting.names, queries.owners is not None)
     folder = None if out is None else Folder(Path(out), _header(setting, title, queries, about))

@@ -129,11 +129,6 @@ class Comparison:
         return self._best(scalars)
 
     @property
-    def best(self) -> Row | None:
-        """The best method: no bound, no expert alone."""
-        return self._best([row for row in self.rows if row.family not in (BOUND, ALONE)])
-
-    @property
     def top(self) -> Row | None:
         """The bound that shares are of: the oracle, or being told where there is none."""
         for label in ("oracle", "told"):

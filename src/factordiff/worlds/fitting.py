@@ -87,11 +87,20 @@ def fitted(method: str, setting: Setting) -> Team:
     sharp = method == "product" and setting.metric.mode == "one-pass"
     free = tuple(range(0 if sharp else 1, experts))
 
+    planned = len(GRID) + 1 if len(free) == 1 else SWEEPS * len(COARSE) * len(free)
+    done = 0
+
     def value(numbers: Numbers) -> float:
+        nonlocal done
+        if setting.watch is not None:  # about so many runs; the grid may get longer
+            setting.watch(f"fitting {method}", done, max(planned, done + 1))
+        done += 1
         team = setting.team(method, **{option: numbers})
         return setting.metric.main.sign * value_of(Prepared((team,)), queries, setting)
 
     found = search(value, experts, free)
+    if setting.watch is not None:
+        setting.watch(f"fitting {method}", done, done)
     setting.notes[f"fitted:{method}"] = {
         option: list(found.numbers),
         "validation": setting.metric.main.sign * found.value,

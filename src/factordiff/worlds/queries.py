@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,3 @@ def as_queries(data: Queries | Sequence[Any]) -> Queries:
     x_t, x_0 = data[0], data[1]
     condition = data[2] if len(data) == 3 else None
     return Queries(x_t, x_0, tuple(map(str, range(len(x_t)))), condition)
-
-
-Loader = Callable[[str, int | None], Queries]  # (split, limit)

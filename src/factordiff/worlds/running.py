@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from factordiff.training.machines import choose_device, device_name
 from factordiff.worlds.answering import records_of
 from factordiff.worlds.methods import Entry
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Setting
+from factordiff.worlds.setting import Setting, Watch
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,6 @@ class Folder:
     def file(self, label: str) -> Path:
         """The file of a row."""
         return self.path / f"{re.sub(r'[^A-Za-z0-9.+=-]+', '-', label).strip('-')}{SUFFIX}"
-
-
-Watch = Callable[[str, int, int], None]  # the row, how many queries are done, and of how many
 
 
 def run(

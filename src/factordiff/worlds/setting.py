@@ -30,6 +30,7 @@ class Prepared:
     passes: Int[Tensor, " query"] | int = 0
 
 
+Watch = Callable[[str, int, int], None]  # what is being done, how much of it is, and of how much
 # From the queries at hand to who answers them: most methods do not look at them.
 Answering = Callable[[Queries], Prepared]
 
@@ -48,6 +49,7 @@ class Setting:
     batch: int = 64
     seed: int = 0
     rows: int = 1  # of an expert's own for every row of the loop
+    watch: Watch | None = None
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # what was fitted, by the method's label
 
     @property
