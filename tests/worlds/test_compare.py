@@ -202,6 +202,11 @@ def test_bounds_against_slow_versions() -> None:
     generator = torch.Generator().manual_seed(0)
     log_probs = torch.randn(3, 40, CELLS, VALUES, generator=generator).double().log_softmax(-1)
     x_0 = torch.randint(VALUES, (40, CELLS), generator=generator)
+    # The first choice of the first expert is right; the second gives the truth more, and another value still more.
+    x_0[0, 0] = 0
+    log_probs[:, 0, 0] = torch.tensor(
+        [[0.4, 0.3, 0.3], [0.45, 0.5, 0.05], [0.1, 0.8, 0.1]], dtype=torch.float64
+    ).log()
     owners = torch.randint(-1, 3, (40, CELLS), generator=generator)
     at = SamplerState.begin(torch.full((40, CELLS), VALUES), VALUES, 3)
     for by in ("choice", "probability"):

@@ -24,15 +24,16 @@ def bars(table: Comparison) -> bytes:
     figure = Figure(figsize=(7.2, 0.3 * len(shown) + 1.3))
     axes = figure.subplots()
     for place, row in enumerate(shown):
-        value = scale * row.value(main)
-        axes.barh(place, value, color=COLORS.get(row.family, COLORS[FACTOR]), height=0.72)
+        end = scale * row.value(main)
+        axes.barh(place, end, color=COLORS.get(row.family, COLORS[FACTOR]), height=0.72)
         if not table.exact:
             found = row.estimate(main)
             if np.isfinite([found.low, found.high]).all():
                 axes.plot(
                     [scale * found.low, scale * found.high], [place, place], color="black", linewidth=1.2
                 )
-        axes.text(value, place, f" {main.shown(row.value(main))}", va="center", fontsize=7)
+                end = max(end, scale * found.high)
+        axes.text(end, place, f" {main.shown(row.value(main))}", va="center", fontsize=7)
     for line, style in ((table.base, ":"), (table.top, "--")):
         if line is not None:
             axes.axvline(scale * line.value(main), color="#444", linestyle=style, linewidth=0.8)
