@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -179,7 +180,11 @@ def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:
     # Every two runs of the same list, on the queries that both have.
     assert [(two.queries, two.equal) for two in figures.agreements] == [(2, 1.0), (1, 1.0), (1, 1.0)]
     text = (expert / CARD).read_text()
-    assert "`factordiff train fast --refinement 1,1 --batch 64`" in text
+    (command,) = re.findall(r"`(factordiff train fast .*?)`", text)
+    told = dict(word.split("=") for word in command.split("--network ")[1].split()[0].split(","))
+    assert told == {name: str(value) for name, value in SMALL.items() if name != "cycles"}
+    assert command.startswith("factordiff train fast --refinement 1,1 --network ")
+    assert command.endswith(" --batch 64")
     assert "1.5 minutes, seed 0" in text
     assert "| validation | occupancy | 4 |" in text
     assert "on validation, occupancy question (" in text, "what it was trained for is what it is judged by"

@@ -44,7 +44,7 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     report = json.loads((out / "report.json").read_text())
     assert len(report["trials"]) == 2
     assert load_router(out).fitted_to[0][0] == "trans-color"
-    learned = ("--method", "learned", "--router", str(out), "--limit", "2", "--steps", "2")
+    learned = ("--method", "learned", "--router", str(out), "--limit", "2", "--reveal", "confidence:2")
     used = run("eval", "--experts", experts, *learned)
     assert "learned" in used
     with pytest.raises(InvalidInput, match=r"already holds a team\.json; choose another folder"):

@@ -290,7 +290,7 @@ def test_rules_by_name() -> None:
     assert rule_named("frechet:0.5") == ByProduct(0.5, "frechet")
     assert rule_named("confidence:7") == ByConfidence(7)
     assert rule_named("entropy:0.1+repair:0.5") == Repaired(ByEntropy(0.1), 0.5)
-    assert set(RULES) == {"confidence", "ancestral", "margin", "entropy", "product", "frechet"}
+    assert set(RULES) == {"confidence", "ancestral", "margin", "entropy", "product", "frechet", "block"}
 
 
 BAD: dict[str, tuple[str, Any]] = {
