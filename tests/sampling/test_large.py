@@ -206,6 +206,19 @@ def test_asked_at_cells_or_everywhere_the_answers_are_the_same(name: str) -> Non
     assert int(answers[0].x_0[0, 3]) == 77
 
 
+@pytest.mark.parametrize("name", ["routing", "mixture", "geometric-mean"])
+def test_cut_to_their_likeliest_values_sharp_experts_answer_as_before(name: str) -> None:
+    experts = [Words(seed, 2000, 8.0) for seed in (1, 2, 3)]
+    full = drawn(COMPOSITIONS[name], ByConfidence(5), experts, Engine())
+    kept = drawn(COMPOSITIONS[name], ByConfidence(5), experts, Engine(top_k=2000))
+    assert torch.equal(full.particles, kept.particles)
+    assert torch.allclose(full.log_density, kept.log_density, atol=1e-9)
+    few = drawn(COMPOSITIONS[name], ByConfidence(5), experts, Engine(top_k=300))
+    if name != "geometric-mean":  # experts that disagree compromise on values that each of them has cut
+        assert torch.equal(full.x_0, few.x_0)
+    assert not torch.equal(full.log_density, few.log_density)  # what was cut is only nearly right
+
+
 def test_the_recorded_form_works_on_whole_tensors_of_any_vocabulary() -> None:
     experts = [Words(seed, LARGE + 100) for seed in (1, 2)]
     x_t = torch.full((5, CELLS), LARGE + 100)

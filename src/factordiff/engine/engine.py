@@ -18,7 +18,6 @@ from factordiff.engine.expert_batch import ExpertBatch, part_of
 from factordiff.engine.fast_network import fast_form
 from factordiff.engine.queue import Queue
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import CHUNK
 from factordiff.experts.expert import Expert
 from factordiff.experts.network import Network
 from factordiff.experts.top_k import check_k
@@ -42,20 +41,22 @@ class Engine:
     last bit may differ: that pays in long runs, too. What composition and rule decide in Python must then not depend
     on numbers (`RevealRule.steady`); `Samples.how` says what became of it.
 
-    Of large vocabularies (more than 1,024 values) `chunk` bytes of log-probabilities are composed at a time. `top_k`
-    alone changes results: only the k likeliest values of each expert are kept, with a remainder that the others share
-    (`experts.top_k.TopK` says how far that may be off), and the logits of one expert are held at a time.
+    Of large vocabularies (more than 1,024 values) `chunk` bytes of log-probabilities are composed at a time (None: as
+    many as the device works on best). `top_k` alone changes results: only the k likeliest values of each expert are
+    kept, with a remainder that the others share (`experts.top_k.TopK` says how far that may be off), and the logits of
+    one expert are held at a time.
     """
 
     batch: BatchSizes | int | None = None
     share: bool = True
     compiled: bool = False
     cuda_graph: bool = False
-    chunk: int = CHUNK
+    chunk: int | None = None
     top_k: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.chunk, bool) or not isinstance(self.chunk, int) or self.chunk < 1:
+        whole = isinstance(self.chunk, int) and not isinstance(self.chunk, bool)
+        if self.chunk is not None and not (whole and self.chunk >= 1):
             raise InvalidInput(f"chunk: expected a number of bytes, 1 or more, got {self.chunk!r}")
         if self.top_k is not None:
             check_k(self.top_k)

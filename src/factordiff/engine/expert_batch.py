@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import CHUNK, Asked
+from factordiff.experts.asked import Asked
 from factordiff.experts.expert import Expert, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, side_by_side, sum_error
 from factordiff.state import SamplerState
@@ -33,7 +33,7 @@ class ExpertBatch:
         batch: BatchSizes | None = None,
         share: bool = True,
         particles: int = 1,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         top_k: int | None = None,
     ) -> None:
         self.experts, self.condition, self.batch = experts, condition, batch

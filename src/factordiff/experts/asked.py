@@ -14,7 +14,9 @@ from factordiff.experts.expert import Expert
 from factordiff.experts.top_k import TopK
 from factordiff.types import Cells, ExpertLogProbs, Tokens
 
-CHUNK = 2**25  # bytes of log-probabilities, of all experts together, that are worked on at a time
+# Bytes of log-probabilities, of all experts together, that are worked on at a time unless told otherwise: what fits a
+# processor's cache, and what keeps a GPU busy.
+CHUNK = {"cpu": 2**22, "cuda": 2**27}
 
 
 @runtime_checkable
@@ -50,11 +52,12 @@ class Asked:
     """
 
     def __init__(
-        self, cells: Cells, values: int, errors: Any, chunk: int = CHUNK, top_k: int | None = None
+        self, cells: Cells, values: int, errors: Any, chunk: int | None = None, top_k: int | None = None
     ) -> None:
         self.row, self.cell = cells.nonzero().T
         self.shape, self.values, self.errors = cells.shape, values, errors
-        self.chunk, self.top_k = chunk, top_k
+        self.chunk = CHUNK.get(cells.device.type, CHUNK["cuda"]) if chunk is None else chunk
+        self.top_k = top_k
         self.each: list[Said] = []
 
     def ask(self, expert: Expert, x_t: Tokens, encoded: Any, cells: Cells) -> None:

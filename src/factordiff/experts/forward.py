@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import CHUNK, Asked
+from factordiff.experts.asked import Asked
 from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
@@ -27,7 +27,7 @@ class Forward:
         experts: Sequence[Expert],
         condition: Any,
         items: int,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         top_k: int | None = None,
     ) -> None:
         self.experts, self.errors = experts, SumErrors()
