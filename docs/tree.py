@@ -1,6 +1,6 @@
-"""The tree of the package for the README: one line per file, from the first sentence of its docstring.
+"""The tree of the package as a page: one line per file, from the first sentence of its docstring.
 
-python docs/tree.py     writes it into README.md between its two marks
+python docs/tree.py     writes docs/tree.md
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "factordiff"
-README = ROOT / "README.md"
-BEGIN, END = "<!-- tree -->", "<!-- /tree -->"
-COLUMN, WIDTH = 26, 140
+PAGE = ROOT / "docs" / "tree.md"
+HEAD = """# The tree
+
+One line per file, from the first sentence of its docstring (`make tree`). Folders stand in
+the order of their imports: each knows only those above it, which a test holds them to.
+
+"""
+COLUMN, WIDTH = 26, 97
 
 # Folders in the order of the imports, each after those it builds on.
 ORDER = [
@@ -85,12 +90,10 @@ def tree() -> str:
     return "\n".join(["src/factordiff/", *lines()])
 
 
-def with_tree(readme: str) -> str:
-    """The README with the tree of today."""
-    before, rest = readme.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n```text\n{tree()}\n```\n{END}{after}"
+def page() -> str:
+    """The whole page."""
+    return f"{HEAD}```text\n{tree()}\n```\n"
 
 
 if __name__ == "__main__":
-    README.write_text(with_tree(README.read_text()))
+    PAGE.write_text(page())

@@ -32,14 +32,22 @@ def lines() -> dict[str, list[dict[str, Any]]]:
         }
 
 
-def test_the_records_are_of_the_shipped_experts_and_data(lines: dict[str, list[dict[str, Any]]]) -> None:
+def test_the_records_are_of_the_shipped_data_and_the_report_says_which_experts_have_changed(
+    lines: dict[str, list[dict[str, Any]]],
+) -> None:
     assert lines
-    data = Dataset.load().artefact.sha256
+    data, others = Dataset.load().artefact.sha256, set()
     for name, (head, *_) in lines.items():
         assert head["row"] == name.rpartition("/")[2]  # what is timed lies in a folder of its own
         assert head["data"] == data
         for expert, weights in head["weights"].items():
-            assert weights == weight_hash(find_expert(expert).folder), f"{name}: measured with other weights"
+            if weights != weight_hash(find_expert(expert).folder):
+                others.add(expert)
+    said = re.search(
+        r"Measured with other weights than those that ship today: ([^.]+)\.",
+        (RESULTS / "README.md").read_text(),
+    )
+    assert others == (set(said[1].split(", ")) if said else set())
 
 
 @pytest.mark.parametrize(
@@ -79,62 +87,9 @@ def test_every_published_verdict_has_its_rule() -> None:
         assert cells[4].startswith("Confirmed: ")
 
 
-def test_the_readmes_interval_is_the_reports() -> None:
-    (found,) = re.findall(r"(-?[\d.]+) (\[[^\]]+\]) points", (RESULTS.parents[1] / "README.md").read_text())
-    assert f"closest rival FKC: {found[0]} points {found[1]}, " in (RESULTS / "README.md").read_text()
-
-
 @pytest.mark.slow
 def test_the_report_is_made_from_the_records_alone(tmp_path: Path) -> None:
     (tmp_path / PARCEL).write_bytes((RESULTS / PARCEL).read_bytes())
     CliRunner().invoke(app, ["reproduce", "report", "--out", str(tmp_path)], catch_exceptions=False)
     for name in ("README.md", "report.html"):
         assert (tmp_path / name).read_text() == (RESULTS / name).read_text(), name
-
-
-FULL, OCC, COL = "trans-full+conv-full", "trans-occ+trans-full", "trans-color+trans-occ"
-
-
-@pytest.mark.parametrize(
-    ("label", "rows"),
-    [
-        ("first expert alone", ("trans-full.single", "trans-occ.single", "trans-color.single")),
-        ("second expert alone", ("conv-full.single", "trans-full.single", "trans-occ.single")),
-        (
-            "product, exponents 1/2 (PoE average)",
-            tuple(f"{pair}.geometric-mean" for pair in (FULL, OCC, COL)),
-        ),
-        ("SuperDiff", tuple(f"{pair}.superdiff" for pair in (FULL, OCC, COL))),
-        ("FKC, first 6,000 queries", (f"{FULL}.fkc", f"{OCC}.fkc.b0.1-1", f"{COL}.fkc.b1-10")),
-        ("RNE, first 6,000 queries", (f"{FULL}.rne.b1-1", f"{OCC}.rne.b0.1-1.r1", f"{COL}.rne.b1-10.r1")),
-        ("**per-pixel routing**", (f"{FULL}.routing", f"{OCC}.routing", f"{COL}.routing.t1-0.25")),
-        ("mixture, first 6,000 queries", tuple(f"{pair}.mixture" for pair in (FULL, OCC, COL))),
-        (
-            "product, exponents fitted, first 6,000 queries",
-            (f"{FULL}.product", f"{OCC}.product.b0.25-1", f"{COL}.product.b0.05-1"),
-        ),
-        (
-            "mixture, weights fitted, first 6,000 queries",
-            (f"{FULL}.mixture", f"{OCC}.mixture.w0.5-1", f"{COL}.mixture.w0.25-1"),
-        ),
-        (
-            "routing, temperature fitted, first 6,000 queries",
-            (f"{FULL}.routing.t1-4", f"{OCC}.routing", f"{COL}.routing.t1-0.05"),
-        ),
-        ("views, first 6,000 queries", (None, f"{OCC}.views", f"{COL}.views")),
-    ],
-)
-def test_the_readme_says_what_the_records_say(
-    lines: dict[str, list[dict[str, Any]]], label: str, rows: tuple[str | None, ...]
-) -> None:
-    text = (RESULTS.parents[1] / "README.md").read_text()
-    (found,) = (line.strip() for line in text.splitlines() if line.strip().startswith(f"| {label} |"))
-    count = 6_000 if "6,000" in label else 24_000
-    for cell, row in zip(found.split(" | ")[1:4], rows, strict=True):
-        if row is None:
-            assert cell == "—"
-            continue
-        answers = [line for line in lines[f"test.{row}"] if "query" in line][:count]
-        assert [line["query"] for line in answers] == list(range(count))
-        share = 100 * sum(line["exact"] for line in answers) / count
-        assert re.match(r"\W*([\d.]+)", cell).group(1) == f"{share:.1f}", row  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The README runs, its tree is the tree, and its figures are what is measured."""
+"""The README is short and runs, the tree is the tree, and figures are what is measured."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from docs import tree
-from factordiff.arc.dataset import Dataset
-from factordiff.cli.demo_arc import demonstrate, specialists
+from factordiff.evaluation.card import read_figures
+from factordiff.experts.whereabouts import SHIPPED
 from factordiff.toy.exactness import Measured, measurements
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +20,7 @@ PACKAGE = ROOT / "src" / "factordiff"
 
 
 def test_the_example_has_twelve_lines_and_prints_what_it_says() -> None:
-    code, output = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)[0]
+    code, output = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", README, re.DOTALL)[0]
     assert len(code.splitlines()) == 12
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -62,10 +61,10 @@ def files_that_exist() -> set[str]:
 
 
 def test_the_tree_names_every_file_and_no_other() -> None:
-    shown = README.split(tree.BEGIN)[1].split(tree.END)[0].split("src/factordiff/\n")[1].removesuffix("```\n")
+    shown = tree.PAGE.read_text().split("src/factordiff/\n")[1].removesuffix("```\n")
     named, there = files_in_the_tree(shown), files_that_exist()
-    assert not there - named, f"not in the README's tree: {sorted(there - named)}; run `make tree`"
-    assert not named - there, f"in the README's tree, but gone: {sorted(named - there)}; run `make tree`"
+    assert not there - named, f"not in docs/tree.md: {sorted(there - named)}; run `make tree`"
+    assert not named - there, f"in docs/tree.md, but gone: {sorted(named - there)}; run `make tree`"
 
 
 def test_every_line_of_the_tree_says_something() -> None:
@@ -79,9 +78,11 @@ def test_a_tree_is_read_as_it_is_drawn() -> None:
 
 
 def distances() -> dict[tuple[str, str], str]:
-    """World and method to the distance that the README shows."""
+    """World and method to the distance that docs/exactness.md shows."""
     rows = re.findall(
-        r"^\| (two [^|]+?) \| ([^|]+?) \| [^|]+ \| ([^|]+?) \| (?:yes|no) \|$", README, re.MULTILINE
+        r"^\| (two [^|]+?) \| ([^|]+?) \| [^|]+ \| ([^|]+?) \| (?:yes|no) \|$",
+        (ROOT / "docs" / "exactness.md").read_text(),
+        re.MULTILINE,
     )
     return {(world, method): distance for world, method, distance in rows}
 
@@ -107,30 +108,23 @@ def test_drawn_distances_are_the_measured_ones() -> None:
     assert distances() == {(row.world, row.method): as_shown(row) for row in measurements()}
 
 
-PICTURED = "0ca9ddb6"
-LETTERS = {"trans-occ": "o", "trans-color": "c"}
+def test_it_is_read_to_the_end() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 100 and not line.startswith(("|", "!["))] == []
 
 
-def test_the_picture_is_what_the_specialists_answer() -> None:
-    queries = Dataset.load().evaluation("official")
-    team = specialists()
-    (answer,) = team.solve(queries.task(queries.task_ids.index(PICTURED)))
-    assert answer.right
-    assert answer.routing is not None
-    who = [[LETTERS[team.names[speaker]] for speaker in row] for row in answer.routing.labels.tolist()]
-    rows = zip(answer.query.tolist(), answer.grid.tolist(), who, strict=True)
-    for shown in ("      ".join(" ".join(map(str, part)) for part in row) for row in rows):
-        assert f"    {shown}" in README
-
-
-@pytest.mark.slow
-def test_the_pictures_figures_are_the_demos(tmp_path: Path) -> None:
-    written = io.StringIO()
-    demonstrate(Console(file=written, width=120), [], tmp_path)
-    for name in (*LETTERS, "per-pixel routing"):
-        shown = re.search(rf"{name}(?: alone)? +(\d)\b", README)
-        assert shown is not None
-        assert re.search(rf"{name}(?: alone)? +│ {shown[1]} of 8", written.getvalue())
+@pytest.mark.parametrize("name", ["trans-full", "conv-full", "trans-color"])
+def test_the_experts_figures_are_those_of_their_cards(name: str) -> None:
+    (row,) = (line for line in README.splitlines() if line.startswith(f"| [`{name}`]"))
+    figures = read_figures(SHIPPED / name)
+    assert figures is not None
+    for cell, split in zip(row.split(" | ")[1:3], ("validation", "official"), strict=True):
+        found = figures.find(split)
+        if cell.strip("| "):
+            assert found is not None
+            assert cell.split(" ")[0] == f"{100 * found.exact:.1f}"
+            assert found.queries in (4_800, 130) or f"of {found.queries}" in cell
 
 
 def test_targets_exist() -> None:

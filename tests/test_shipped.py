@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from factordiff import load_expert
+from factordiff.arc.dataset import Dataset
 from factordiff.cli.app import app
 from factordiff.evaluation.card import Figures, read_figures
 from factordiff.evaluation.outcomes import read_outcomes
@@ -17,6 +22,7 @@ from factordiff.evaluation.records import read_records
 from factordiff.experts.store import read_config, weight_hash
 from factordiff.experts.whereabouts import SHIPPED, shipped_experts
 
+ROOT = Path(__file__).parents[1]
 EXPERTS = shipped_experts()
 REMEASURED = ("trans-full", "conv-full")
 FIRST = 24
@@ -50,6 +56,33 @@ def test_the_figures_are_of_these_weights(name: str) -> None:
 
 def test_the_package_stays_small() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 36e6
+
+
+def test_the_tracked_files_stay_small() -> None:
+    """Above this they no longer travel whole to a machine with a GPU, and a clone takes its time."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a clone: nothing is tracked")
+    tracked = [ROOT / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    assert sum(path.stat().st_size for path in tracked if path.is_file()) < 54 * 2**20
+
+
+@pytest.mark.parametrize("name", ["trans-full", "conv-full"])
+def test_the_answer_changes_with_the_size_that_is_told(name: str) -> None:
+    """Where the last row of an input is all 0, the canvas alone does not tell where the grid ends."""
+    network, queries = load_expert(name), Dataset.load().evaluation("validation")
+    hidden = [index for index in range(600) if not queries.query(index)[0][-1].any()][:16]
+    assert len(hidden) == 16
+    told = queries.condition(torch.tensor(hidden))
+    assert told.inside is not None
+    lied = dataclasses.replace(told, inside=told.inside._replace(query=torch.ones_like(told.inside.query)))
+    answers = [
+        network.log_probs(torch.full((16, 100), 10), network.encode(one)).argmax(-1) for one in (told, lied)
+    ]
+    truth = queries.x_0[hidden]
+    right, wrong = ((answer == truth).all(1).sum() for answer in answers)
+    assert right >= 12
+    assert wrong < right
 
 
 @pytest.mark.parametrize("name", [name for name in REMEASURED if name in EXPERTS])

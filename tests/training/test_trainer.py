@@ -13,7 +13,7 @@ from factordiff.errors import CheckpointError, Unavailable
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import WEIGHTS
 from factordiff.training import trainer as module
-from factordiff.training.account import account
+from factordiff.training.account import account, unlike_the_paper
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
 from factordiff.training.machines import Machines, choose_device, device_name
@@ -312,3 +312,18 @@ def test_the_account_of_weights_that_started_from_others_has_both_commands(tmp_p
     assert "--rename 0.5" in second_line
     assert weight_hash(tmp_path / "a" / WEIGHTS)[:12] in second_line
     assert "--init-from FOLDER" in second_line
+    assert "--new-head" not in second_line
+
+
+def test_the_account_says_what_is_not_the_papers_and_whether_a_head_began_anew(tmp_path: Path) -> None:
+    trainer(tmp_path / "a", max_steps=1, preset="fast", agreement=0.02).run()
+    second = {"max_steps": 1, "preset": "fast", "rename": 0.5, "init_from": tmp_path / "a" / WEIGHTS}
+    trainer(tmp_path / "b", new_head=True, **second).run()
+    lines = account(tmp_path / "b" / WEIGHTS, None)
+    assert "--init-from FOLDER --new-head" in lines[1]
+    (said,) = (line for line in lines if line.startswith("not as the paper has it"))
+    assert "agreement loss 0.02" in said  # of the first stage
+    assert "colors renamed in up to 50% of the items" in said
+    assert said.endswith("2 stages")
+    literal = {"network": {"conditioning": "paper", "literal": True}, "backbone": "trans-ir", "about": {}}
+    assert unlike_the_paper(literal) == []

@@ -43,6 +43,7 @@ class Figure:
     seconds: float
     tasks: dict[str, float]
     outcomes: str
+    reveal: str = ""  # the reveal rule; empty: `steps` steps in the order of confidence
 
     def right(self) -> np.ndarray:
         """Whether each query was answered exactly."""
@@ -127,6 +128,7 @@ def _figure(file: RecordFile) -> Figure:
         round(file.seconds, 1),
         found.per_task(),
         np.packbits(found.exact).tobytes().hex(),
+        settings.get("reveal", ""),
     )
 
 
@@ -194,16 +196,17 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
         "",
         "## Figures",
         "",
-        "Confidence-ordered argmax decoding; intervals over tasks: tasks are drawn again and keep their queries.",
+        "The likeliest values, by the reveal rule named (a number: so many steps in the order of confidence);",
+        "intervals over tasks: tasks are drawn again and keep their queries.",
         "",
-        "| split | question | queries | exact % [95 %] | pixel % | steps | device | commit |",
+        "| split | question | queries | exact % [95 %] | pixel % | reveal | device | commit |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in figures.measured:
         exact, low, high, pixel = (100 * number for number in (one.exact, one.low, one.high, one.pixel))
         lines.append(
             f"| {one.split} | {one.question} | {one.queries:,} | {exact:.2f} [{low:.2f}, {high:.2f}] | {pixel:.2f} "
-            f"| {one.steps} | {one.device}, {one.dtype} | {', '.join(map(short, one.commit.split(', ')))} |"
+            f"| {one.reveal or one.steps} | {one.device}, {one.dtype} | {', '.join(map(short, one.commit.split(', ')))} |"
         )
     if figures.agreements:
         lines += ["", "The same weights elsewhere, whole answers compared:", ""]

@@ -25,6 +25,8 @@ from factordiff.experiments import (
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import EVERYTHING
 from factordiff.experiments.tuning import settled
+from factordiff.experts.store import weight_hash
+from factordiff.experts.whereabouts import SHIPPED, shipped_experts
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -65,7 +67,7 @@ def document(folder: Path) -> Document:
 
 
 def warning(archive: Archive) -> str:
-    """What a reader must know first: rows on fewer queries than planned, or not run at all."""
+    """What a reader must know first: rows on fewer queries than planned, or not run at all; weights of before."""
     rows = {
         row.name: row for one in EXPERIMENTS.values() if one is not compute.EXPERIMENT for row in one.rows()
     }
@@ -84,7 +86,22 @@ def warning(archive: Archive) -> str:
         )
     if missing:
         parts.append(f"{missing} of {len(rows)} rows are not run yet")
-    return f"{'; '.join(parts)}. These are not the results of a full run." if parts else ""
+    told = f"{'; '.join(parts)}. These are not the results of a full run." if parts else ""
+    others = other_weights(archive)
+    if others:
+        told = f"{told} Measured with other weights than those that ship today: {', '.join(others)}.".strip()
+    return told
+
+
+def other_weights(archive: Archive) -> list[str]:
+    """The experts of the records that ship today with other weights, or not at all."""
+    measured = {
+        item
+        for path in archive.folder.glob("*.jsonl.gz")
+        for item in archive.read(path).header["weights"].items()
+    }
+    today = {name: weight_hash(SHIPPED / name) for name in shipped_experts()}
+    return sorted({name for name, digest in measured if digest != today.get(name)})
 
 
 def planned_queries(row: Row, listed: int) -> int:

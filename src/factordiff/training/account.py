@@ -53,7 +53,46 @@ def account(folder: Path, run: Path | None) -> list[str]:
         which = "the last of these took " if "started_from" in about else ""
         lines.append(f"{which}{last['seconds'] / 60:.1f} minutes{where}, seed {about['settings']['seed']}")
         lines.append(f"last check: loss {last['loss']:.4f}, {_reached(last)}")
+    differences = unlike_the_paper(config)
+    if differences:
+        lines.append(f"not as the paper has it (docs/paper-map.md): {', '.join(differences)}")
     return lines
+
+
+def unlike_the_paper(config: dict[str, Any]) -> list[str]:
+    """What of a grid network and its training, all stages, is ours and not the paper's."""
+    if "conditioning" not in config["network"] or config["network"].get("literal"):
+        return []
+    network = build(config["backbone"], config["network"]).config.as_json()
+    stages = _stages(config["about"])
+    most = {
+        name: max((stage.get(name, 0.0) for stage in stages), default=0.0)
+        for name in ("agreement", "identity_share", "rename", "more", "sized", "lr", "lr_rest", "ema")
+    }
+    said = {
+        "demonstrations read by latents": network["conditioning"] == "latents",
+        "the field": network.get("field"),
+        "rotary positions": network.get("rotary"),
+        "attention and 1x1 maps in Conv-IR": config["backbone"] == "conv-ir",
+        "sizes seen": network.get("sees_sizes"),
+        f"agreement loss {most['agreement']:g}": most["agreement"],
+        f"the data's own orientation {most['identity_share']:.0%} of the time": most["identity_share"]
+        > 1 / 8,
+        f"colors renamed in up to {most['rename']:.0%} of the items": most["rename"],
+        "some tasks more often": any(stage.get("emphasis") for stage in stages),
+        f"{most['more']:.0%} of the items from a larger set": most["more"],
+        f"{most['sized']:.0%} of the queries evenly over sizes": most["sized"],
+        f"Muon up to {most['lr']:g} and AdamW up to {most['lr_rest']:g}": most["lr"] > 2e-4,
+        f"averaged weights ({most['ema']:g})": most["ema"],
+        f"{len(stages)} stages": len(stages) > 1,
+    }
+    return [words for words, holds in said.items() if holds]
+
+
+def _stages(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of every stage, the earliest first."""
+    earlier = _stages(about["started_from"]["about"]) if "started_from" in about else []
+    return [*earlier, about.get("settings", {})]
 
 
 def _reached(check: dict[str, Any]) -> str:
@@ -74,7 +113,8 @@ def _commands(config: dict[str, Any]) -> list[str]:
     if "started_from" in about:
         earlier = about["started_from"]
         lines = _commands({**config, "about": earlier["about"]})
-        start = f", from those weights ({earlier['weights'][:12]}): add `--init-from FOLDER`"
+        new_head = " --new-head" if earlier.get("new_head") else ""
+        start = f", from those weights ({earlier['weights'][:12]}): add `--init-from FOLDER{new_head}`"
     if about.get("settings", {}).get("preset") in PRESETS:
         lines.append(f"`{command(config)}`{start}")
     return lines
@@ -94,10 +134,10 @@ def command(config: dict[str, Any]) -> str:
 
 
 def _network_words(backbone: str, network: dict[str, Any], preset: dict[str, Any]) -> list[str]:
-    usual = build(backbone, preset).config.as_json()
+    usual, whole = (build(backbone, one).config.as_json() for one in (preset, network))
     words = []
     for name in FLAGS:
-        value = network.get(name, usual.get(name))
+        value = whole.get(name)  # settings of before the preset had it are the network's own default
         if value == usual.get(name):
             continue
         flag = {"cycles": "refinement"}.get(name, name).replace("_", "-")

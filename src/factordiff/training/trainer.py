@@ -65,6 +65,8 @@ class Trainer:
             same_question = about.get("objective") == settings.objective
             load_weights(network, init_from, head=same_question and not new_head)
             self.started_from = {"weights": weight_hash(init_from), "about": about}
+            if new_head and same_question:
+                self.started_from["new_head"] = True
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
         self.step = Step(
