@@ -204,9 +204,10 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
     ]
     for one in figures.measured:
         exact, low, high, pixel = (100 * number for number in (one.exact, one.low, one.high, one.pixel))
+        commits = ", ".join(map(short, one.commit.split(", ")))
         lines.append(
             f"| {one.split} | {one.question} | {one.queries:,} | {exact:.2f} [{low:.2f}, {high:.2f}] | {pixel:.2f} "
-            f"| {one.reveal or one.steps} | {one.device}, {one.dtype} | {', '.join(map(short, one.commit.split(', ')))} |"
+            f"| {one.reveal or one.steps} | {one.device}, {one.dtype} | {commits} |"
         )
     if figures.agreements:
         lines += ["", "The same weights elsewhere, whole answers compared:", ""]
