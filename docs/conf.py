@@ -35,25 +35,54 @@ include_patterns = [
 ]  # fmt: skip
 exclude_patterns = [".git", ".venv", "build", "data", "dist", "out", "runs", "tests"]
 
-# Who reads on, reads in this order. Each page that lists others: headings of the sidebar, and their pages.
+# Who reads on, reads in this order. Each page that lists others: headings of the sidebar, and pages with short titles.
 navigation = {
     "README": {
-        "Use it": ["docs/guide", "docs/methods", "docs/sampling", "docs/routers", "docs/playground"],
-        "Bring your own": ["docs/own-expert", "docs/own-data", "docs/language-models", "docs/worlds"],
-        "What was found": [
-            "docs/results/README", "docs/exactness", "docs/data", "docs/training/README", "docs/log",
+        "Use it": [
+            "Guide <docs/guide>",
+            "Methods <docs/methods>",
+            "Sampling fast <docs/sampling>",
+            "Routers <docs/routers>",
+            "Playground <docs/playground>",
         ],
-        "The paper": ["docs/paper-map", "docs/faq"],
-        "Reference": ["docs/api/README", "docs/tree", "CONTRIBUTING", "CHANGELOG"],
+        "Bring your own": [
+            "Your own expert <docs/own-expert>",
+            "Your own data <docs/own-data>",
+            "Language models <docs/language-models>",
+            "Worlds <docs/worlds>",
+        ],
+        "What was found": [
+            "Results <docs/results/README>",
+            "Which compositions are exact <docs/exactness>",
+            "The data <docs/data>",
+            "Training runs <docs/training/README>",
+            "Log <docs/log>",
+        ],
+        "The paper": [
+            "From the paper to the code <docs/paper-map>",
+            "What the paper leaves open <docs/faq>",
+        ],
+        "Reference": [
+            "API reference <docs/api/README>",
+            "Files <docs/tree>",
+            "Contributing <CONTRIBUTING>",
+            "Changes <CHANGELOG>",
+        ],
     },
     "docs/training/README": {"": ["src/factordiff/weights/*/README"]},
     "docs/api/README": {
         "": [
-            "docs/api/teams", "docs/api/experts", "docs/api/composition", "docs/api/sampling",
-            "docs/api/fitting", "docs/api/worlds", "docs/api/engine", "docs/api/basics",
+            "docs/api/teams",
+            "docs/api/experts",
+            "docs/api/composition",
+            "docs/api/sampling",
+            "docs/api/fitting",
+            "docs/api/worlds",
+            "docs/api/engine",
+            "docs/api/basics",
         ],
     },
-}  # fmt: skip
+}
 
 myst_enable_extensions = ["dollarmath", "html_image"]
 myst_heading_anchors = 4
@@ -61,18 +90,19 @@ suppress_warnings = ["myst.header"]  # a page may begin a section two levels dow
 
 default_role = "literal"  # in docstrings `x` is code, as in Markdown
 autodoc_class_signature = "mixed"
-autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": False}
+autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in vars(types) if name[0].isupper()}
 add_module_names = False
 python_use_unqualified_type_names = True
-maximum_signature_line_length = 80
+maximum_signature_line_length = 110
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "FactorDiff"
 html_math_renderer = "drawn"
+html_favicon = str(ROOT / "src/factordiff/web/static/icon.svg")
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["offline.js"]
@@ -81,7 +111,14 @@ html_show_sphinx = False
 html_show_copyright = False
 html_use_index = False
 html_domain_indices = False
+BRAND = (
+    "color-brand-primary",
+    "color-brand-content",
+    "color-brand-visited",
+    "color-api-name",
+    "color-api-pre-name",
+)
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#0b6f64", "color-brand-content": "#0b6f64"},
-    "dark_css_variables": {"color-brand-primary": "#5fd0c0", "color-brand-content": "#5fd0c0"},
+    "light_css_variables": dict.fromkeys(BRAND, "#0b6f64"),
+    "dark_css_variables": dict.fromkeys(BRAND, "#5fd0c0"),
 }

@@ -1,11 +1,11 @@
-"""Formulas drawn while the site is built: each is an SVG in the page, in the color and the size of the text around it."""
+"""Formulas drawn while the site is built: each an SVG in the page, of the color and size of the text around it."""
 
 from __future__ import annotations
 
 import html
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path as Outline
 from matplotlib.textpath import text_to_path
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 UNIT = text_to_path.FONT_SCALE  # of a drawing, in one em
 SCALE = 1.08  # a formula's letters are smaller than those of a text of the same size
@@ -55,7 +57,7 @@ class Drawing:
         return "".join([*parts, "</svg>"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def drawn(tex: str) -> Drawing:
     """A formula drawn; a ValueError says what of it cannot be."""
     spelled = ABBREVIATED.sub(lambda found: SPELLED[found[0]], " ".join(tex.split()))
@@ -90,8 +92,8 @@ def _svg(translator: Any, node: nodes.math | nodes.math_block) -> str:
     try:
         return drawn(tex).svg(tex, translator.outlines_defined)
     except ValueError as error:
-        page, why = translator.builder.current_docname, str(error).splitlines()[-1]
-        raise ExtensionError(f"{page}: cannot draw ${tex}$: {why}") from error
+        logger.warning("cannot draw $%s$: %s", tex, str(error).splitlines()[-1], location=node)
+        return f"<code>{html.escape(tex)}</code>"
 
 
 def visit_math(translator: Any, node: nodes.math) -> None:
