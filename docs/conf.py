@@ -26,6 +26,7 @@ extensions = [
     "docs.extensions.api",
     "docs.extensions.symbols",
     "docs.extensions.sources",
+    "docs.extensions.excerpts",
 ]
 
 # The README is the first page; the repository is the source, so that links between files are links between pages.
@@ -105,7 +106,6 @@ html_math_renderer = "drawn"
 html_favicon = str(ROOT / "src/factordiff/web/static/icon.svg")
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_js_files = ["offline.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -66,13 +66,14 @@ def drawn(tex: str) -> Drawing:
     width, height, descent = text_to_path.get_text_width_height_descent(text, font, ismath=True)
     letters, outlines, lines = text_to_path.get_glyphs_mathtext(font, text)
     names = {one: "f-" + re.sub(r"\W", "-", one) for one in outlines}
-    ink = Outline(*text_to_path.get_text_path(font, text, ismath=True)).get_extents()
+    ink = np.array([*text_to_path.get_text_path(font, text, ismath=True)[0], (0, 0)])
+    (left, low), (right, high) = ink.min(0), ink.max(0)
     return Drawing(
         {names[one]: _path(*outline) for one, outline in outlines.items()},
         [(names[one], x, y, size) for one, x, y, size in letters],
         "".join(_path(*line) for line in lines),
         # Letters may leave the box they are set in (a slanted one, an accent): nothing is cut off.
-        (min(0, ink.x0), min(-descent, ink.y0), max(width, ink.x1), max(height - descent, ink.y1)),
+        (left, min(-descent, low), max(width, right), max(height - descent, high)),
     )
 
 
