@@ -102,6 +102,7 @@ toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "FactorDiff"
+pygments_dark_style = "github-dark"
 html_math_renderer = "drawn"
 html_favicon = str(ROOT / "src/factordiff/web/static/icon.svg")
 html_static_path = ["static"]

@@ -65,15 +65,15 @@ def as_restructured_text(
     lines[:] = CODE_OR_FORMULA.sub(role, "\n".join(lines)).splitlines()
 
 
-def shorten_shapes(
+def tidy_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Shapes of one dimension are written " cell", with a blank that only linters need."""
+    """Leave out the blank in " cell", which is for linters; a default that is made anew cannot be parsed: `...`."""
 
-    def short(text: str | None) -> str | None:
-        return text and re.sub(r"(Tensor, ')\s+", r"\1", text)
+    def tidy(text: str | None) -> str | None:
+        return text and re.sub(r"(Tensor, ')\s+", r"\1", text).replace("<factory>", "...")
 
-    return short(signature), short(returns)
+    return tidy(signature), tidy(returns)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -81,5 +81,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", check_complete)
     app.connect("source-read", add_entries)
     app.connect("autodoc-process-docstring", as_restructured_text)
-    app.connect("autodoc-process-signature", shorten_shapes)
+    app.connect("autodoc-process-signature", tidy_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

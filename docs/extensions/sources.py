@@ -56,7 +56,7 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """One page for each file, with an anchor at each line."""
     behind = {_file_of(getattr(factordiff, name)) for name in factordiff.__all__}
     for name in sorted(app.env.linked_sources | behind):
-        code = app.builder.highlighter.highlight_block((ROOT / name).read_text(), "python", lineanchors="L")
+        code = app.builder.highlighter.highlight_block((ROOT / name).read_text(), "python", linespans="L")
         body = f"<h1><code>{html.escape(name.removeprefix('src/'))}</code></h1>\n{code}"
         yield f"{FOLDER}/{name.removesuffix('.py')}", {"title": name, "body": body}, "page.html"
 
