@@ -16,7 +16,7 @@ from sphinx.util.osutil import relative_uri
 
 import factordiff
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "source"
 
 
@@ -35,7 +35,7 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
 
 def _file_of(thing: Any) -> str:
     """The file in which something is defined, from the root of the repository."""
-    return Path(inspect.getsourcefile(inspect.unwrap(thing)) or "").relative_to(ROOT).as_posix()
+    return Path(inspect.getsourcefile(inspect.unwrap(thing)) or "").resolve().relative_to(ROOT).as_posix()
 
 
 def link_to_pages(app: Sphinx, doctree: nodes.document) -> None:
