@@ -37,7 +37,8 @@ tree: $(VENV)/.ready
 	$(BIN)/python docs/tree.py
 
 docs: $(VENV)/.ready
-	$(BIN)/python docs/build.py
+	rm -rf build/docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env -d build/doctrees -c docs . build/docs
 	@echo "open build/docs/index.html"
 
 clean:
@@ -46,7 +47,7 @@ clean:
 $(VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,hf,tensorboard,web,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
 	touch $@
 
 # The browser is Debian's: it is installed when it is missing, which needs root.
