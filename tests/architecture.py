@@ -14,7 +14,6 @@ from collections.abc import Iterator
 LAYERS = {
     "errors": 0,
     "schema": 0,
-    "json_files": 0,
     "vocabulary": 0,
     "types": 0,
     "streams": 0,

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.parameters import Slot
-from factordiff.schema import Choice, Flag, Pair, Whole, check_fields
+from factordiff.schema.fields import check_fields
+from factordiff.schema.objects import Pair
+from factordiff.schema.values import Choice, Flag, Whole
 
 # What no file may exceed. Sizes that weights depend on must also agree with the weight file before anything is made;
 # these bounds keep small what no weight shows (positions of a large canvas, cycles) and the list of weights itself.

@@ -11,7 +11,7 @@ from factordiff.experts.config import CHANNELS, RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, convolution, linear
 from factordiff.experts.told import modulation_slots
-from factordiff.schema import Whole
+from factordiff.schema.values import Whole
 
 BLOCKS = 2  # one at full resolution, one below it
 SUMMARY = 8  # channels of a latent that reach the context vector

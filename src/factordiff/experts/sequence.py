@@ -15,7 +15,7 @@ from factordiff.experts.config import CELLS, CHANNELS, LAYERS, NetworkConfig
 from factordiff.experts.network import Network
 from factordiff.experts.parameters import Slot, Weights, linear
 from factordiff.experts.transformer import Block, Hidden, line_rotations, plain_block
-from factordiff.schema import Whole
+from factordiff.schema.values import Whole
 from factordiff.types import CellLogProbs, Tokens
 
 

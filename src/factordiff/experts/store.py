@@ -24,8 +24,9 @@ from factordiff.experts.trans_config import TransIRConfig
 from factordiff.experts.trans_ir import TransIR
 from factordiff.experts.weight_file import check_weights, read_weights
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
-from factordiff.json_files import check_regular, read_object
-from factordiff.schema import read_fields, shown
+from factordiff.schema.bound import shown
+from factordiff.schema.fields import read_fields
+from factordiff.schema.json_file import check_regular, read_object
 
 MODEL = "model.safetensors"
 TEMPORARY = ".writing-"  # how the name of a file begins until it is whole

@@ -11,7 +11,8 @@ from factordiff.experts.config import CHANNELS, LAYERS, RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, linear
 from factordiff.experts.told import modulation_slots
-from factordiff.schema import Choice, Flag, Maybe, Whole
+from factordiff.schema.objects import Maybe
+from factordiff.schema.values import Choice, Flag, Whole
 
 LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
 

@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 
 from factordiff.errors import CheckpointError
 from factordiff.experts.parameters import Slot, Weights
-from factordiff.json_files import check_regular
-from factordiff.schema import shown
+from factordiff.schema.bound import shown
+from factordiff.schema.json_file import check_regular
 
 KINDS = ("F64", "F32", "F16", "BF16")  # numbers that weights may be stored in
 OTHER = "were they saved with another config.json?"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from factordiff.errors import InvalidInput
-from factordiff.schema import shown
+from factordiff.schema.bound import shown
 
 LARGEST_OBJECT = 4_000_000  # bytes of a configuration or a team; the largest shipped one has five thousand
 
