@@ -198,7 +198,7 @@ def weight_hash(folder: str | Path) -> str:
 def _unreadable(path: Path, error: OSError) -> CheckpointError:
     """The error for a file of an expert's folder: a wrong folder is told from one that lacks the file."""
     folder = path.parent
-    missing = "" if folder.exists() else f": there is no folder {folder}"
+    missing = "" if os.path.exists(folder) else f": there is no folder {folder}"
     return CheckpointError(
         f"{path}: cannot be read ({error.strerror}{missing}); expected a folder with {CONFIG} and {MODEL}. "
         f"Name the folder that holds both: a training run keeps them in its folder {WEIGHTS}"

@@ -17,7 +17,10 @@ LARGEST_OBJECT = 4_000_000  # bytes of a configuration or a team; the largest sh
 
 def check_regular(path: Path, most: int | None = None) -> int:
     """The size of a file in bytes; a pipe, a device or more than `most` is an `OSError` before it is opened."""
-    status = os.stat(path)
+    try:
+        status = os.stat(path)
+    except ValueError as error:  # a name with a zero byte
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     if most is not None and status.st_size > most:
