@@ -15,6 +15,7 @@ SETTINGS = Parts(
     optional=("preset", "seed", "ema", "network"),
     more=True,  # the others are read by nobody
 )
+STARTED_FROM = Parts({"weights": Text(), "about": Named()})
 # What weights say about themselves, and about those that they were at first.
 ABOUT = Parts(
     {
@@ -22,7 +23,7 @@ ABOUT = Parts(
         "step": Whole(),
         "data": Text(),
         "settings": SETTINGS,
-        "started_from": Parts({"weights": Text(), "about": Named()}),
+        "started_from": STARTED_FROM,
     },
     optional=("objective", "step", "data", "settings", "started_from"),
     more=True,

@@ -7,7 +7,7 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from factordiff.errors import InvalidInput
 from factordiff.schema.bound import shown
@@ -35,9 +35,9 @@ def read_object(path: Path, most: int = LARGEST_OBJECT) -> dict[str, Any]:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """The object that a JSON text spells, however it is encoded or nested; NaN and infinities are no JSON."""
+    """The object that a JSON text spells; whatever else it is, however encoded or nested, is an `InvalidInput`."""
     try:
-        content = json.loads(text, parse_constant=_no_constant)
+        content = json.loads(text)
     except RecursionError:
         raise InvalidInput("JSON: nested far too deeply") from None
     except ValueError as error:  # a byte that is no text is one, too
@@ -45,7 +45,3 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InvalidInput(f"JSON: expected an object, got {shown(content)}")
     return content
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is none of its numbers")

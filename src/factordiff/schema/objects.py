@@ -100,20 +100,13 @@ class Parts(Bound):
         """The object, part by part; what it has beside them as it is."""
         if not isinstance(value, Mapping):
             self.refuse(value, name)
-        for part in self.bounds:
-            if part not in value and part not in self.optional:
-                raise InvalidInput(f"{_within(name, part)}: missing")
-        unknown = [] if self.more else sorted(value.keys() - self.bounds.keys())
-        if unknown:
-            raise InvalidInput(
-                f"{_within(name, shown(unknown[0]))}: unknown; expected {', '.join(self.bounds)}"
-            )
-        parts = {part: bound for part, bound in self.bounds.items() if part in value}
-        return {
-            **value,
-            **{part: bound.read(value[part], _within(name, part)) for part, bound in parts.items()},
-        }
-
-
-def _within(name: str, part: str) -> str:
-    return f"{name}, {part}" if name else part
+        before, read = f"{name}, " if name else "", dict(value)
+        for part, bound in self.bounds.items():
+            if part in value:
+                read[part] = bound.read(value[part], f"{before}{part}" if name else part)
+            elif part not in self.optional:
+                raise InvalidInput(f"{before}{part}: missing")
+        if not self.more and len(read) > len(self.bounds.keys() & read.keys()):
+            unknown = min(map(str, read.keys() - self.bounds.keys()))
+            raise InvalidInput(f"{before}{shown(unknown)}: unknown; expected {', '.join(self.bounds)}")
+        return read

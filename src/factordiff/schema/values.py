@@ -34,27 +34,32 @@ class Whole(Bound):
 
 @dataclass(frozen=True)
 class Real(Bound):
-    """A finite number."""
+    """A number, finite unless told otherwise."""
 
     least: float = -math.inf
     most: float = math.inf
+    finite: bool = True
 
     @property
     def expected(self) -> str:
         """What is expected, in words."""
+        if not self.finite:
+            return "a number"
         if self.most < math.inf:
             return f"a number from {self.least:g} to {self.most:g}"
         return "a finite number" if self.least == -math.inf else f"a finite number of at least {self.least:g}"
 
     def read(self, value: Any, name: str) -> float:
         """The number; a whole one that no float can hold is refused."""
-        if type(value) not in (int, float) or not self.least <= value <= self.most:
+        if type(value) not in (int, float):
+            self.refuse(value, name)
+        if self.finite and not self.least <= value <= self.most:
             self.refuse(value, name)
         try:
             number = float(value)
         except OverflowError:
             self.refuse(value, name)
-        return number if math.isfinite(number) else self.refuse(value, name)
+        return number if not self.finite or math.isfinite(number) else self.refuse(value, name)
 
 
 @dataclass(frozen=True)
