@@ -8,10 +8,11 @@ from typing import Any
 from factordiff.errors import MissingDependency
 from factordiff.web.connections import Connections, watched
 from factordiff.web.limits import Limits
+from factordiff.web.listening import BACKLOG
 from factordiff.web.protection import Protected
 from factordiff.web.rate import LOG
 
-ACCEPTED_AT_ONCE = 128  # connections that knock and are not let in yet; asyncio lets in all of them in one go
+ACCEPTED_AT_ONCE = 64  # connections that asyncio lets in at one go; it counts them two goes later
 
 
 def make_server(application: Protected, limits: Limits | None = None) -> Any:
@@ -25,9 +26,15 @@ def make_server(application: Protected, limits: Limits | None = None) -> Any:
     except ImportError as error:
         raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
     bounds = limits or Limits()
-    connections = Connections(min(bounds.connections, _files() // 2), bounds.silence)
+    files = _files()
+    connections = Connections(min(bounds.connections, files // 3), bounds.silence)
 
     class StoppingServer(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            for one in sockets or ():
+                one.listen(BACKLOG)  # asyncio knows one number for those who knock and those who are let in
+
         async def on_tick(self, counter: int) -> bool:
             connections.sweep()
             return await super().on_tick(counter)
@@ -44,7 +51,7 @@ def make_server(application: Protected, limits: Limits | None = None) -> Any:
         log_config=LOG,
         access_log=False,
         server_header=False,
-        backlog=ACCEPTED_AT_ONCE,
+        backlog=min(ACCEPTED_AT_ONCE, files // 16),
         timeout_graceful_shutdown=2,
     )
     return StoppingServer(config)
