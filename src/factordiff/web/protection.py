@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from factordiff.web.limits import API_VERSION
-from factordiff.web.stopping import STOPPING, ServerStopping, unless_stopping
+from factordiff.web.stopping import STOPPING, unless_stopping
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -86,25 +86,26 @@ class Protected:
             return
         try:
             await self.application(scope, self._until_stopped(receive), send_with_headers)
-        except (ServerStopping, asyncio.CancelledError) as stopped:
+            if not begun and self.stopping.is_set():
+                await respond(send_with_headers, 503, STOPPING, CLOSE)
+        except asyncio.CancelledError:  # uvicorn's patience with those who do not go is over
             if not begun:
                 await respond(send_with_headers, 503, STOPPING, CLOSE)
-            if not isinstance(stopped, ServerStopping):
-                raise
+            raise
         except Exception:
             if not begun:
                 await respond(send_with_headers, 500, "something went wrong inside the server")
             raise  # for the server's own log; the client has its sentence
 
     def _until_stopped(self, receive: Receive) -> Receive:
-        """The body's pieces, as long as the server runs: who is still sending one when it stops is told so."""
+        """The body's pieces, as long as the server runs; when it stops, whoever is still sending counts as gone."""
         whole = False
 
         async def receive_until_stopped() -> Message:
             nonlocal whole
             if whole:  # what follows is the client's leaving
                 return await receive()
-            message = await unless_stopping(receive(), self.stopping)
+            message = await unless_stopping(receive(), self.stopping) or {"type": "http.disconnect"}
             whole = not message.get("more_body", False)
             return message
 

@@ -1,4 +1,4 @@
-"""What a server says when it stops, and how what waits for a client hears of it."""
+"""What a server says when it stops, and how what waits for a client's next words hears of it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ STOPPING = "the server is stopping"
 Value = TypeVar("Value")
 
 
-class ServerStopping(Exception):
-    """The server stops before what was waited for is there."""
-
-
-async def unless_stopping(coming: Awaitable[Value], stopping: asyncio.Event) -> Value:
-    """What is waited for, or `ServerStopping` if the server stops first."""
+async def unless_stopping(coming: Awaitable[Value], stopping: asyncio.Event) -> Value | None:
+    """What is waited for, or None if the server stops first."""
     value = asyncio.ensure_future(coming)
     stopped = asyncio.ensure_future(stopping.wait())
     try:
         await asyncio.wait((value, stopped), return_when=asyncio.FIRST_COMPLETED)
-        if value.done():
-            return value.result()
-        raise ServerStopping(STOPPING)
+        return value.result() if value.done() else None
     finally:
         value.cancel()
         stopped.cancel()
