@@ -35,7 +35,8 @@ def contradictions() -> dict[str, Change]:
         "network.width": 64, "network.values": 11, "network.heads": 8, "network.blocks": 3, "network.context": 23,
         "network.latents": 17, "network.encoder": 9, "network.expansion": 3, "network.conditioning": "paper",
         "network.positions": "learned", "network.field": False, "network.pair_patch": 1, "network.literal": True,
-        "network.width ": 32, "backbone": "conv-ir", "parameters": 1, "network.rotary": 0,
+        "network.width ": 32, "network.\x1b[2J": 1, "network." + "x" * 5_000: 1,
+        "backbone": "conv-ir", "parameters": 1, "network.rotary": 0,
     }  # fmt: skip
     large = {
         "network.width": 16_384,
@@ -49,7 +50,7 @@ def contradictions() -> dict[str, Change]:
         "network.cycles": [65, 1], "network.positions": "fourier", "backbone": "mlp", "model_type": "bert",
     }  # fmt: skip
     return {
-        **{f"{path} is {value}": in_json(CONFIG, path, value) for path, value in changes.items()},
+        **{f"{path[:30]!r} is {value}": in_json(CONFIG, path, value) for path, value in changes.items()},
         **{f"{path} is as large as may be": in_json(CONFIG, path, value) for path, value in large.items()},
         **{f"{path} is {value}": in_json(CONFIG, path, value) for path, value in bounds.items()},
     }

@@ -77,11 +77,10 @@ def configure(backbone: str, settings: dict[str, Any] | None = None) -> NetworkC
         raise Unavailable(f"backbone: expected one of {', '.join(BACKBONES)}, got {shown(backbone)}")
     config = BACKBONES[backbone][1]
     known = {field.name for field in dataclasses.fields(config)}
-    unknown = sorted((settings or {}).keys() - known)
+    unknown = ", ".join(sorted((settings or {}).keys() - known))
     if unknown:
-        raise Unavailable(
-            f"network: {backbone} has no setting {shown(unknown[0])}; expected {', '.join(sorted(known))}"
-        )
+        named = unknown if unknown.isprintable() and len(unknown) <= 200 else shown(unknown)
+        raise Unavailable(f"network: {backbone} has no setting {named}; expected {', '.join(sorted(known))}")
     return read_fields(config, settings or {})
 
 
