@@ -22,7 +22,7 @@ COLUMN, WIDTH = 26, 97
 
 # Folders in the order of the imports, each after those it builds on.
 ORDER = [
-    "diffusion", "experts", "composition", "sampling", "engine", "toy", "fitting", "training", "arc", "text",
+    "schema", "diffusion", "experts", "composition", "sampling", "engine", "toy", "fitting", "training", "arc", "text",
     "evaluation", "solving", "experiments", "worlds", "cli", "web", "weights",
 ]  # fmt: skip
 # Folders and files that cannot speak for themselves.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 # Who may import whom: a layer sees the layers before it. Files of one layer see each other.
 LAYERS = {
     "errors": 0,
+    "schema": 0,
     "vocabulary": 0,
     "types": 0,
     "streams": 0,

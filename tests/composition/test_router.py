@@ -176,7 +176,7 @@ def test_what_it_was_not_made_for_is_refused(
 
 
 def test_one_expert_leaves_nothing_to_route() -> None:
-    with pytest.raises(InvalidInput, match="a router chooses between at least 2, got 1"):
+    with pytest.raises(InvalidInput, match="experts: expected a whole number from 2 to 1,000, got 1"):
         RouterConfig(1, 5)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.config import NetworkConfig, RefinementConfig
-from factordiff.experts.store import BACKBONES
+from factordiff.experts.store import BACKBONES, configure
 
 REFINED = [name for name, (_, config) in BACKBONES.items() if issubclass(config, RefinementConfig)]
 
@@ -46,10 +46,15 @@ def test_a_backbones_configuration_is_fixed_and_compares_by_value(backbone: str)
     [
         ({"conditioning": "poem"}, "conditioning: expected one of latents, paper, got 'poem'"),
         ({"width": 30, "heads": 4}, "width: expected a multiple of heads=4, got 30"),
-        ({"slots": 0}, "slots: expected at least 1, got 0"),
-        ({"cycles": (2, 0)}, "cycles: expected two whole numbers"),
+        ({"slots": 0}, "slots: expected a whole number from 1 to 64, got 0"),
+        ({"cycles": (2, 0)}, "cycles: expected a whole number from 1 to 64, got 0"),
+        ({"cycles": (1_000_000, 1_000_000)}, "cycles: expected a whole number from 1 to 64, got 1000000"),
+        ({"cycles": 2}, "cycles: expected a list of two, each a whole number from 1 to 64, got 2"),
+        ({"layout": (1_000, 1_000)}, "layout: expected at most 16,384 cells, got 1,000,000"),
+        ({"width": True}, "width: expected a whole number from 1 to 16,384, got True"),
+        ({"field": 1}, "field: expected true or false, got 1"),
     ],
 )
 def test_a_wrong_field_is_named(backbone: str, field: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        BACKBONES[backbone][1](**field)
+        configure(backbone, field)

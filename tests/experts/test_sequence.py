@@ -118,7 +118,7 @@ def test_it_takes_the_sizes_of_the_data() -> None:
 def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="condition: a sequence transformer takes none, got Condition"):
         small().encode(condition(2))
-    with pytest.raises(InvalidInput, match="blocks: expected a whole number of at least 1, got 0"):
+    with pytest.raises(InvalidInput, match="blocks: expected a whole number from 1 to 512, got 0"):
         SequenceTransformer(SequenceConfig(blocks=0))
     with pytest.raises(InvalidInput, match="width: expected an even number of channels for each of 5 heads"):
         SequenceConfig(width=25, heads=5)

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
-
 from factordiff.web.library import Library
 from factordiff.web.limits import Limits
 from factordiff.web.listening import listen
 from factordiff.web.protection import LOOPBACK
 from factordiff.web.roster import Roster
+from factordiff.web.running import make_server
 from factordiff.web.server import build_server
 from factordiff.web.worker import Worker
 
@@ -95,7 +94,7 @@ def serve(roster: Roster, limits: Limits | None = None) -> Iterator[Served]:
     faults: list[Exception] = []
     application = build_server(roster, limits, hosts=LOOPBACK, library=LIBRARY, on_fault=faults.append)
     listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(application, log_level="critical", timeout_graceful_shutdown=1))
+    server = make_server(application, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until(lambda: server.started)

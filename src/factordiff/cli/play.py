@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from factordiff.cli.app import app
-from factordiff.errors import InvalidInput, MissingDependency, Unavailable
+from factordiff.errors import InvalidInput, Unavailable
 
 MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
@@ -39,10 +39,6 @@ def play(
         raise InvalidInput(
             f"threads, queue, deadline: expected at least 1, 1 and some seconds, got {threads}, {queue}, {deadline}"
         )
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
     from factordiff.experts.whereabouts import SMALL
@@ -51,6 +47,7 @@ def play(
     from factordiff.web.listening import listen
     from factordiff.web.protection import LOOPBACK
     from factordiff.web.roster import Roster
+    from factordiff.web.running import make_server
     from factordiff.web.server import build_server
 
     names = [name.strip() for name in experts.split(",") if name.strip()] or experts_to_meet()
@@ -63,9 +60,10 @@ def play(
     with console.status("loading the experts"):
         roster = Roster.load(names, choose_device(device))
     private = host in LOOPBACK_ADDRESSES
+    limits = Limits(queue=queue, deadline=deadline)
     server = build_server(
         roster,
-        Limits(queue=queue, deadline=deadline),
+        limits,
         hosts=LOOPBACK if private else None,
         on_fault=lambda fault: console.print(f"[red]fault:[/] {fault!r}", highlight=False),
     )
@@ -76,10 +74,7 @@ def play(
     )
     if not private:
         console.print("[yellow]everybody who can reach this machine can use it[/]")
-    config = uvicorn.Config(
-        server, log_level="error", timeout_graceful_shutdown=2, server_header=False, ws="none", lifespan="on"
-    )
-    uvicorn.Server(config).run(sockets=[listening])
+    make_server(server, limits).run(sockets=[listening])
 
 
 def experts_to_meet() -> list[str]:

@@ -6,12 +6,14 @@ Flags, forms, schemas, checks and the table in the docs are all made of these de
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.bound import shown
 
 Kind = Literal["number", "whole", "choice", "factors", "router"]
 
@@ -44,7 +46,9 @@ class Option:
             return self._of_experts(given, names)
         if self.kind == "choice":
             if given not in self.choices:
-                raise InvalidInput(f"{self.name}: expected one of {', '.join(self.choices)}, got {given!r}")
+                raise InvalidInput(
+                    f"{self.name}: expected one of {', '.join(self.choices)}, got {shown(given)}"
+                )
             return given
         if self.kind == "factors":
             return given  # a name or labels; what they mean depends on the cells
@@ -76,13 +80,13 @@ class Option:
     def _of_experts(self, given: Any, names: Sequence[str]) -> tuple[float, ...]:
         if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
             raise InvalidInput(
-                f"{self.name}: expected a number for each expert, or numbers by name, got {given!r}"
+                f"{self.name}: expected a number for each expert, or numbers by name, got {shown(given)}"
             )
         if isinstance(given, Mapping):
             unknown = sorted(set(given) - set(names))
             if unknown:
                 raise InvalidInput(
-                    f"{self.name}: no expert is called {unknown[0]!r}; expected {', '.join(names)}"
+                    f"{self.name}: no expert is called {shown(unknown[0])}; expected {', '.join(names)}"
                 )
             given = [given.get(name, self.usual) for name in names]
         if len(given) != len(names):
@@ -97,12 +101,12 @@ class Option:
         within = (
             isinstance(given, allowed)
             and not isinstance(given, bool)
-            and math.isfinite(given)
+            and abs(given) <= sys.float_info.max  # which NaN is not
             and (self.least < given if self.above else self.least <= given)
             and given <= self.most
         )
         if not within:
-            raise InvalidInput(f"{self.name}: expected {self._bounds()}{whose}, got {given!r}")
+            raise InvalidInput(f"{self.name}: expected {self._bounds()}{whose}, got {shown(given)}")
         return given if self.kind == "whole" else float(given)
 
     def _bounds(self) -> str:
@@ -125,7 +129,7 @@ FACTORS = Option(
     default="pixel",
 )
 BIAS = Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0)
-PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0)
+PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0, most=100_000.0)
 RESAMPLING = Option("resampling", "Resample below this share of effective particles.", default=0.5, most=1.0)
 SELECTION = Option(
     "selection",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,9 @@ from torch import Tensor
 from factordiff.composition.router_features import Features, feature_names, features
 from factordiff.errors import InvalidInput
 from factordiff.experts.parameters import Layout, Slot, Weights
+from factordiff.schema.fields import check_fields
+from factordiff.schema.objects import Maybe, Pair
+from factordiff.schema.values import Choice, Flag, Whole
 from factordiff.state import SamplerState
 from factordiff.types import Cells, ExpertCells, ExpertLogProbs, Tokens
 
@@ -41,24 +44,17 @@ class RouterConfig:
     composed and so is no composition alone.
     """
 
-    experts: int
-    values: int
-    kind: Kind = "shared"
-    head: Head = "mixture"
-    layout: tuple[int, int] | None = None
-    evidence: bool = False
-    bias: bool = False
-    complement: bool = False
+    experts: Annotated[int, Whole(2, 1_000)]
+    values: Annotated[int, Whole(1, 1_000_000)]
+    kind: Annotated[Kind, Choice(get_args(Kind))] = "shared"
+    head: Annotated[Head, Choice(get_args(Head))] = "mixture"
+    layout: Annotated[tuple[int, int] | None, Maybe(Pair(Whole(1)))] = None
+    evidence: Annotated[bool, Flag()] = False
+    bias: Annotated[bool, Flag()] = False
+    complement: Annotated[bool, Flag()] = False
 
     def __post_init__(self) -> None:
-        for name, given, choices in (
-            ("kind", self.kind, get_args(Kind)),
-            ("head", self.head, get_args(Head)),
-        ):
-            if given not in choices:
-                raise InvalidInput(f"{name}: expected one of {', '.join(choices)}, got {given!r}")
-        if self.experts < 2:
-            raise InvalidInput(f"experts: a router chooses between at least 2, got {self.experts}")
+        check_fields(self)
 
     @property
     def profile(self) -> int:

@@ -6,19 +6,23 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
-from safetensors import SafetensorError
 
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.errors import CheckpointError, InvalidInput
 from factordiff.experts.parameters import Layout
 from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.weight_file import read_weights
 from factordiff.experts.whereabouts import CONFIG
+from factordiff.schema.fields import read_fields
+from factordiff.schema.json_file import read_object
+from factordiff.schema.objects import Listed, Maybe, Named, Parts
+from factordiff.schema.values import Text
 
 TYPE = "factordiff-router"
 CARD = "README.md"
+FITTED = Listed(Parts({"name": Text(), "weights": Maybe(Text())}), 1_000)  # the experts it was fitted to
 
 
 def save_router(router: Router, folder: str | Path) -> Router:
@@ -52,27 +56,22 @@ def load_router(folder: str | Path) -> Router:
     folder = Path(folder)
     path = folder / CONFIG
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content = read_object(path)
         if content.get("model_type") != TYPE:
-            raise ValueError("it is of something else")
-        given = dict(content["router"])
-        given["layout"] = None if given["layout"] is None else tuple(given["layout"])
-        config = RouterConfig(**given)
-        fitted = tuple((one["name"], one["weights"]) for one in content["experts"])
-        weights = safetensors.torch.load((folder / MODEL).read_bytes())
-        vector = Layout(config.slots()).pack(weights)
+            raise InvalidInput("it is of something else")
+        config = read_fields(RouterConfig, content.get("router"), "router")
+        fitted = FITTED.read(content.get("experts"), "experts")
+        about = Named().read(content.get("about", {}), "about")
+        slots = config.slots()
+        vector = Layout(slots).pack(read_weights(folder / MODEL, slots))
     except OSError as error:
         raise CheckpointError(
             f"{folder}: not a router's folder ({error.strerror}: {Path(error.filename or path).name}); expected "
             f"{CONFIG} and {MODEL}, as `factordiff fit` writes them"
         ) from error
-    except SafetensorError as error:
-        raise CheckpointError(f"{folder / MODEL}: damaged or not a safetensors file ({error})") from error
     except InvalidInput as error:
         raise CheckpointError(f"{path}: not a router's configuration ({error})") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{path}: not a router's configuration ({error})") from error
-    return Router(config, vector, fitted, content.get("about", {}), folder)
+    return Router(config, vector, tuple((one["name"], one["weights"]) for one in fitted), about, folder)
 
 
 def check_experts(router: Router, experts: Sequence[tuple[str, str | None]], allow: bool = False) -> None:

@@ -88,15 +88,15 @@ def measure_figures(folder: Path, files: Iterable[Path]) -> Figures:
     data = ""
     for path in files:
         file = read_records(path)
-        if list(file.header["weights"].values()) != [weights]:
+        if list(file.about("weights").values()) != [weights]:
             raise DataError(
                 f"{path}: these records are not of the weights in {folder} alone; evaluate that expert and use its file"
             )
-        if data not in ("", file.header["data"]):
+        if data not in ("", file.about("data")):
             raise DataError(f"{path}: these records are of another data set than the files before it")
-        data = file.header["data"]
-        how = file.header["method"]
-        by_list.setdefault((how["split"], how["question"]), []).append(file)
+        data = file.about("data")
+        how = file.about("method", "split"), file.about("method", "question")
+        by_list.setdefault(how, []).append(file)
     measured, agreements = [], []
     for _, runs in sorted(by_list.items()):
         longest_first = sorted(runs, key=lambda file: -len(file.done))
@@ -111,19 +111,18 @@ def _figure(file: RecordFile) -> Figure:
         raise DataError(f"{file.path}: it has no record yet; finish the evaluation")
     if not np.array_equal(found.query, np.arange(len(found))):
         raise DataError(f"{file.path}: queries are missing in between; finish the evaluation")
-    how, settings = file.header["method"], file.header["settings"]
     estimate = found.accuracy
     return Figure(
-        how["split"],
-        how["question"],
+        file.about("method", "split"),
+        file.about("method", "question"),
         len(found),
         estimate.value,
         estimate.low,
         estimate.high,
         found.pixel(),
         ", ".join(file.devices),
-        settings["dtype"],
-        settings["steps"],
+        file.about("settings", "dtype"),
+        file.about("settings", "steps"),
         ", ".join(file.commits),
         round(file.seconds, 1),
         found.per_task(),
@@ -140,14 +139,14 @@ def _agreement(one: RecordFile, other: RecordFile) -> Agreement:
         raise DataError(f"{other.path}: no query in common with {one.path}")
     name, other_name = map(_where, (one, other))
     equal = sum(mine[query] == theirs[query] for query in shared) / len(shared)
-    how = one.header["method"]
-    return Agreement(name, other_name, how["split"], len(shared), equal, how["question"])
+    split, question = (one.about("method", key) for key in ("split", "question"))
+    return Agreement(name, other_name, split, len(shared), equal, question)
 
 
 def _where(file: RecordFile) -> str:
     """What computed a file's answers: device, type, and whether it was compiled."""
-    settings = file.header["settings"]
-    return f"{', '.join(file.devices)} {settings['dtype']}{' compiled' if settings.get('compiled') else ''}"
+    compiled = " compiled" if file.about("settings").get("compiled") else ""
+    return f"{', '.join(file.devices)} {file.about('settings', 'dtype')}{compiled}"
 
 
 def write_card(folder: Path, figures: Figures, training: Sequence[str]) -> None:

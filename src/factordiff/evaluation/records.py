@@ -16,11 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import DataError
+from factordiff.errors import DataError, InvalidInput
 from factordiff.evaluation.benchmark import Record
+from factordiff.evaluation.record_schema import BATCH, CELLS, HEADER, RECORD
+from factordiff.schema.json_file import check_regular, parse_object
+from factordiff.schema.values import Whole
 
 SUFFIX = ".jsonl.gz"
 FORMAT = 1
+PIECE = 4_096  # bytes that are unpacked at once
+LARGEST_MEMBER = 32_000_000  # bytes of a batch, unpacked; one of ten thousand records has two million
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,15 @@ class RecordFile:
     path: Path
     header: dict[str, Any]
     batches: tuple[Batch, ...] = field(repr=False)
+
+    def about(self, *keys: str) -> Any:
+        """What the header says of something, such as `about("settings", "steps")`."""
+        found: Any = self.header
+        for key in keys:
+            if not isinstance(found, dict) or key not in found:
+                raise DataError(f"{self.path}: its header does not say {', '.join(keys)}; run it again")
+            found = found[key]
+        return found
 
     @property
     def records(self) -> list[Record]:
@@ -124,11 +138,7 @@ def read_cells(text: str) -> tuple[int, ...]:
     >>> read_cells("3-5,17")
     (3, 4, 5, 17)
     """
-    cells: list[int] = []
-    for run in text.split(",") if text else ():
-        first, _, last = run.partition("-")
-        cells += range(int(first), int(last or first) + 1)
-    return tuple(cells)
+    return CELLS.read(text, "cells")
 
 
 def _line(record: Record) -> dict[str, Any]:
@@ -158,22 +168,22 @@ def _line(record: Record) -> dict[str, Any]:
 
 
 def _record(line: dict[str, Any]) -> Record:
-    drawn, grid, drawn_grid = (line.get(key) for key in ("drawn", "grid", "drawn_grid"))
-    measures = line.get("measures")
+    said = RECORD.read(line, "")
+    grid, drawn_grid = said.get("grid"), said.get("drawn_grid")
     return Record(
-        line["query"],
-        line["task"],
-        line["number"],
-        read_cells(line["wrong"]),
-        line["nominal"],
-        line["executed"],
-        line["seed"],
-        None if drawn is None else read_cells(drawn),
+        said["query"],
+        said["task"],
+        said["number"],
+        said["wrong"],
+        said["nominal"],
+        said["executed"],
+        said["seed"],
+        said.get("drawn"),
         None if grid is None else bool(grid),
         None if drawn_grid is None else bool(drawn_grid),
-        line.get("answer", ""),
-        None if "shape" not in line else (line["shape"][0], line["shape"][1]),
-        None if measures is None else {name: (float(a), float(b)) for name, (a, b) in measures.items()},
+        said.get("answer", ""),
+        said.get("shape"),
+        said.get("measures"),
     )
 
 
@@ -193,19 +203,24 @@ def members(text: bytes) -> list[bytes]:
 
 
 def whole_members(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """The members of a gzip file that are complete, each with the place where it ends."""
+    """The members of a gzip file that are complete, each with the place where it ends; none unpacks without bound."""
     place = 0
     while place < len(data):
-        stream = zlib.decompressobj(wbits=31)
-        text = stream.decompress(data[place:])
-        if not stream.eof:  # cut short
-            return
-        place = len(data) - len(stream.unused_data)
-        yield text, place
+        stream, text = zlib.decompressobj(wbits=31), bytearray()
+        while not stream.eof:
+            piece = data[place : place + PIECE]  # what follows a member is copied: never all that follows
+            if not piece:  # cut short
+                return
+            text += stream.decompress(piece, LARGEST_MEMBER + 1 - len(text))
+            if len(text) > LARGEST_MEMBER:
+                raise DataError(f"a batch unpacks to more than {LARGEST_MEMBER:,} bytes")
+            place += len(piece) - len(stream.unused_data)
+        yield bytes(text), place
 
 
 def _read(path: Path) -> tuple[RecordFile, int]:
     try:
+        check_regular(path)
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); run the experiment first") from None
@@ -214,23 +229,26 @@ def _read(path: Path) -> tuple[RecordFile, int]:
     try:
         for text, end in whole_members(data):
             whole = end
-            first, *lines = [json.loads(line) for line in text.splitlines()]
-            if header is None:
-                if first.pop("format") != FORMAT:
-                    raise DataError(f"{path}: expected records of format {FORMAT}; run the experiment again")
-                header = first
+            lines = [parse_object(line) for line in text.splitlines()]
+            if not lines:
+                raise DataError("a batch without a line")
+            if header is not None:
+                batches.append(_batch(*lines))
             else:
-                about = first["seconds"], first["device"], first["commit"]
-                batches.append(Batch(tuple(_record(line) for line in lines), *about))
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
-        if isinstance(error, DataError):
-            raise
+                Whole(FORMAT, FORMAT).read(lines[0].pop("format", None), "format")
+                header = HEADER.read(lines[0], "header")
+    except (InvalidInput, DataError, zlib.error) as error:
         raise DataError(
-            f"{path}: damaged, or not a file of records ({error!r}); remove it to begin anew"
+            f"{path}: damaged, or not a file of records ({error}); remove it to begin anew"
         ) from None
     if header is None:
         raise DataError(f"{path}: not a file of records: it has no header; remove it or use another folder")
     return RecordFile(path, header, tuple(batches)), whole
+
+
+def _batch(about: dict[str, Any], *lines: dict[str, Any]) -> Batch:
+    said = BATCH.read(about, "batch")
+    return Batch(tuple(_record(line) for line in lines), said["seconds"], said["device"], said["commit"])
 
 
 HOW = ("batch_size", "compiled")  # how passes were put together, not what was asked

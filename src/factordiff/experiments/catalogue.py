@@ -76,7 +76,7 @@ def warning(archive: Archive) -> str:
         found = archive.outcomes(settled(archive, row))
         if found is None:
             missing += 1
-        elif len(found) < planned_queries(row, found.file.header["listed"]):
+        elif len(found) < planned_queries(row, found.file.about("listed")):
             short.append((len(found), row.name))
     parts = []
     if short:
@@ -98,7 +98,7 @@ def other_weights(archive: Archive) -> list[str]:
     measured = {
         item
         for path in archive.folder.glob("*.jsonl.gz")
-        for item in archive.read(path).header["weights"].items()
+        for item in archive.read(path).about("weights").items()
     }
     today = {name: weight_hash(SHIPPED / name) for name in shipped_experts()}
     return sorted({name for name, digest in measured if digest != today.get(name)})
@@ -114,10 +114,10 @@ def provenance(archive: Archive) -> Section:
     lines, weights, data = [], {}, set()
     for path in sorted(archive.folder.glob("*.jsonl.gz")):
         file = archive.read(path)
-        weights.update(file.header["weights"])
-        data.add(file.header["data"])
+        weights.update(file.about("weights"))
+        data.add(file.about("data"))
         where = ", ".join(file.devices), ", ".join(map(short, file.commits))
-        lines.append((file.header["row"], f"{len(file.done):,}", f"{file.seconds:.0f}", *where))
+        lines.append((file.about("row"), f"{len(file.done):,}", f"{file.seconds:.0f}", *where))
     hashes = tuple((name, f"`{digest}`") for name, digest in sorted(weights.items()))
     hashes += tuple(("data", f"`{digest}`") for digest in sorted(data))
     return Section(

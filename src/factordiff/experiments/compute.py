@@ -75,7 +75,7 @@ def report(archive: Archive) -> Section:
         if found is None or file is None:
             lines.append((label, theirs, *[NOTHING] * 4))
             continue
-        steps = min(file.header["settings"]["steps"], 100)
+        steps = min(file.about("settings", "steps"), 100)
         relative = NOTHING if floor is None else f"{seconds_per_query(file) / seconds_per_query(floor):.2f}x"
         lines.append(
             (

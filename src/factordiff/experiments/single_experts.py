@@ -58,7 +58,7 @@ def ancestor(expert: str) -> str:
 def relatives(archive: Archive) -> list[str]:
     """A sentence for each expert that began with the weights of another one: they are not independent."""
     files = {expert: archive.file(single(expert)) for expert in SINGLES}
-    names = {file.header["weights"][expert]: SINGLES[expert] for expert, file in files.items() if file}
+    names = {file.about("weights", expert): SINGLES[expert] for expert, file in files.items() if file}
     began = {SINGLES[expert]: read_finding(archive.folder, ancestor(expert)) for expert in SINGLES}
     return [
         f"{name} began with the weights of {names[weights]} and a head of its own: they are relatives, trained on the "

@@ -5,21 +5,41 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.parameters import Slot
+from factordiff.schema.fields import check_fields
+from factordiff.schema.objects import Pair
+from factordiff.schema.values import Choice, Flag, Whole
+
+# What no file may exceed. Sizes that weights depend on must also agree with the weight file before anything is made;
+# these bounds keep small what no weight shows (positions of a large canvas, cycles) and the list of weights itself.
+VALUES = Whole(1, 1_000_000)
+CHANNELS = Whole(1, 16_384)
+LAYERS = Whole(1, 512)
+CELLS = 16_384
 
 
 @dataclass(frozen=True)
 class NetworkConfig(ABC):
-    """What every network has: so many values at so many cells."""
+    """What every network has: so many values at so many cells. Each field declares what it may be."""
 
-    values: int = 10
+    values: Annotated[int, VALUES] = 10
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.cells > CELLS:
+            raise InvalidInput(f"layout: expected at most {CELLS:,} cells, got {self.cells:,}")
 
     @property
     @abstractmethod
     def cells(self) -> int:
         """How many cells the canvas has."""
+
+    @abstractmethod
+    def weight_slots(self) -> dict[str, Slot]:
+        """Every weight that a network of this configuration has, by name: known before one is made."""
 
     @classmethod
     def sized(cls, values: int, cells: int) -> dict[str, int]:
@@ -38,35 +58,23 @@ class NetworkConfig(ABC):
 class RefinementConfig(NetworkConfig):
     """What the two backbones with iterative refinement have in common; each adds its own."""
 
-    layout: tuple[int, int] = (10, 10)
-    width: int = 144
-    context: int = 144
-    heads: int = 4
-    conditioning: str = "latents"
-    latents: int = 16
-    field: bool = True
-    slots: int = 3
-    head: str = "zero"
-    cycles: tuple[int, int] = (2, 2)
-    sees_sizes: bool = False  # whether padding is told from value 0; weights of before have no such field
-    literal: bool = (
-        False  # whether it is the paper's network to the letter; weights of before have no such field
-    )
+    layout: Annotated[tuple[int, int], Pair(Whole(1, 1_024))] = (10, 10)
+    width: Annotated[int, CHANNELS] = 144
+    context: Annotated[int, CHANNELS] = 144
+    heads: Annotated[int, Whole(1, 1_024)] = 4
+    conditioning: Annotated[str, Choice(("latents", "paper"))] = "latents"
+    latents: Annotated[int, Whole(1, 4_096)] = 16
+    field: Annotated[bool, Flag()] = True
+    slots: Annotated[int, Whole(1, 64)] = 3
+    head: Annotated[str, Choice(("zero", "default"))] = "zero"
+    cycles: Annotated[tuple[int, int], Pair(Whole(1, 64))] = (2, 2)
+    # Whether padding is told from value 0, and whether it is the paper's network to the letter. Weights of before have
+    # no such fields.
+    sees_sizes: Annotated[bool, Flag()] = False
+    literal: Annotated[bool, Flag()] = False
 
     def __post_init__(self) -> None:
-        for name, known in (("conditioning", ("latents", "paper")), ("head", ("zero", "default"))):
-            if getattr(self, name) not in known:
-                raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
-        for name in ("values", "width", "context", "heads", "latents", "slots"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
-        for name in ("layout", "cycles"):
-            pair = getattr(self, name)
-            if len(pair) != 2 or min(pair) < 1:
-                raise InvalidInput(f"{name}: expected two whole numbers of at least 1, got {pair!r}")
-        for name in ("sees_sizes", "literal"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidInput(f"{name}: expected true or false, got {getattr(self, name)!r}")
+        super().__post_init__()
         if self.literal and self.conditioning != "paper":
             raise InvalidInput(f"literal: expected conditioning paper with it, got {self.conditioning!r}")
         if self.width % self.heads:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import grid_encoder_slots, paper_slots
-from factordiff.experts.config import RefinementConfig
+from factordiff.experts.config import CHANNELS, RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, convolution, linear
 from factordiff.experts.told import modulation_slots
+from factordiff.schema.values import Whole
 
 BLOCKS = 2  # one at full resolution, one below it
 SUMMARY = 8  # channels of a latent that reach the context vector
@@ -25,10 +27,10 @@ class ConvIRConfig(RefinementConfig):
     one cell. Where they saw nine, what neighbours tell seemed to be learned in place of the rule (docs/log.md).
     """
 
-    width: int = 128
-    context: int = 256
-    groups: int = 8
-    encoder: int = 32
+    width: Annotated[int, CHANNELS] = 128
+    context: Annotated[int, CHANNELS] = 256
+    groups: Annotated[int, Whole(1, 1_024)] = 8
+    encoder: Annotated[int, CHANNELS] = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +46,10 @@ class ConvIRConfig(RefinementConfig):
         """Half the canvas, rounded up."""
         height, width = ((side + 1) // 2 for side in self.layout)
         return height, width
+
+    def weight_slots(self) -> dict[str, Slot]:
+        """Every weight of Conv-IR by name."""
+        return conv_slots(self)
 
 
 def _common_slots(config: ConvIRConfig) -> dict[str, Slot]:

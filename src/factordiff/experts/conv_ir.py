@@ -11,10 +11,10 @@ from torch import Tensor
 
 from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
-from factordiff.experts.conv_config import BLOCKS, ConvIRConfig, conv_slots
+from factordiff.experts.conv_config import BLOCKS, ConvIRConfig
 from factordiff.experts.convnet import Planes, attend, convolved, halved, same_size
 from factordiff.experts.latents import latent_keys_values, prepare_latents
-from factordiff.experts.parameters import Layout, Weights
+from factordiff.experts.parameters import Weights
 from factordiff.experts.refinement import RefinementNetwork
 from factordiff.experts.told import modulations, tell
 from factordiff.experts.transformer import rotations
@@ -43,9 +43,9 @@ class ConvIR(RefinementNetwork):
     _rotation: Tensor
     _pair_rotation: Tensor
 
-    def __init__(self, config: ConvIRConfig | None = None, seed: int = 0) -> None:
+    def __init__(self, config: ConvIRConfig | None = None, seed: int | None = 0) -> None:
         config = config or ConvIRConfig()
-        super().__init__(config, Layout(conv_slots(config)), seed)
+        super().__init__(config, seed)
         tall, wide = config.pair_layout
         tables = {
             "_positions": cond.sinusoidal_positions(*config.layout, config.width),

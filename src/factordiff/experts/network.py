@@ -24,17 +24,18 @@ class Network(nn.Module, ABC):
     """A denoiser: an `Expert` whose weights are one vector.
 
     Its parts are pure functions of (weights, tensors), as they are written or compiled. `weights` casts and lays out
-    the vector once per training step; `freeze` does it once for all.
+    the vector once per training step; `freeze` does it once for all. A network without a seed is all zeros: its weights
+    are about to be loaded.
     """
 
-    def __init__(self, config: NetworkConfig, layout: Layout, seed: int) -> None:
+    def __init__(self, config: NetworkConfig, seed: int | None) -> None:
         super().__init__()
         self.config = config
-        self.layout = layout
+        self.layout = Layout(config.weight_slots())
         self.vocabulary = Vocabulary(config.values)
         self.dtype = torch.float32
         self.fused = False  # whether attention runs in a kernel of our own, which needs a GPU
-        self.vector = nn.Parameter(layout.initial(seed))
+        self.vector = nn.Parameter(self.layout.zero() if seed is None else self.layout.initial(seed))
         self._frozen: Weights | None = None
         self.fast: Any = (
             None  # its compiled form, once somebody asked for it: `engine.fast_network.fast_form`

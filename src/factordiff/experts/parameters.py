@@ -93,7 +93,7 @@ class Layout:
                 f"weights: the names do not match the configuration (missing: {missing}; unknown: {unknown}); "
                 "were they saved with another config.json?"
             )
-        vector = torch.zeros(self.size)
+        vector = self.zero()
         for name, slot in self.slots.items():
             if tuple(weights[name].shape) != slot.shape:
                 raise CheckpointError(
@@ -104,9 +104,13 @@ class Layout:
             vector[start : start + slot.size] = weights[name].reshape(-1).float()
         return vector
 
+    def zero(self) -> Float[Tensor, " parameter"]:
+        """A vector of zeros."""
+        return torch.zeros(self.size)
+
     def initial(self, seed: int) -> Float[Tensor, " parameter"]:
         """The initial vector: normal numbers from the counter-based stream, the same on every machine."""
-        vector = torch.zeros(self.size)
+        vector = self.zero()
         for index, (name, slot) in enumerate(self.slots.items()):
             start = self.offsets[name]
             part = vector[start : start + slot.size]

@@ -21,7 +21,7 @@ from factordiff.experts.conditioning import encode_pairs
 from factordiff.experts.config import RefinementConfig
 from factordiff.experts.latents import latent_context, read_latents, with_field
 from factordiff.experts.network import Network
-from factordiff.experts.parameters import Layout, Weights
+from factordiff.experts.parameters import Weights
 from factordiff.types import CellLogProbs, Tokens
 
 State = Float[Tensor, "batch ..."]
@@ -55,8 +55,8 @@ class RefinementNetwork(Network):
 
     config: RefinementConfig
 
-    def __init__(self, config: RefinementConfig, layout: Layout, seed: int) -> None:
-        super().__init__(config, layout, seed)
+    def __init__(self, config: RefinementConfig, seed: int | None) -> None:
+        super().__init__(config, seed)
         self.cycles = Cycles(*config.cycles)
 
     def __repr__(self) -> str:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch.nn.functional as F
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.conditioning import one_hot
-from factordiff.experts.config import NetworkConfig
+from factordiff.experts.config import CELLS, CHANNELS, LAYERS, NetworkConfig
 from factordiff.experts.network import Network
-from factordiff.experts.parameters import Layout, Slot, Weights, linear
+from factordiff.experts.parameters import Slot, Weights, linear
 from factordiff.experts.transformer import Block, Hidden, line_rotations, plain_block
+from factordiff.schema.values import Whole
 from factordiff.types import CellLogProbs, Tokens
-
-SIZES = ("values", "length", "width", "blocks", "heads", "expansion")
 
 
 @dataclass(frozen=True)
@@ -27,17 +26,14 @@ class SequenceConfig(NetworkConfig):
     No weight depends on the length: shorter sequences can be asked about, and longer ones refused.
     """
 
-    length: int = 256
-    width: int = 160
-    blocks: int = 6
-    heads: int = 5
-    expansion: int = 4
+    length: Annotated[int, Whole(1, CELLS)] = 256
+    width: Annotated[int, CHANNELS] = 160
+    blocks: Annotated[int, LAYERS] = 6
+    heads: Annotated[int, Whole(1, 1_024)] = 5
+    expansion: Annotated[int, Whole(1, 64)] = 4
 
     def __post_init__(self) -> None:
-        for name in SIZES:
-            found = getattr(self, name)
-            if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-                raise InvalidInput(f"{name}: expected a whole number of at least 1, got {found!r}")
+        super().__post_init__()
         if self.width % (2 * self.heads):
             raise InvalidInput(
                 f"width: expected an even number of channels for each of {self.heads} heads, got {self.width}"
@@ -52,6 +48,10 @@ class SequenceConfig(NetworkConfig):
     def sized(cls, values: int, cells: int) -> dict[str, int]:
         """It takes any number of values and cells."""
         return {"values": values, "length": cells}
+
+    def weight_slots(self) -> dict[str, Slot]:
+        """Every weight by name."""
+        return sequence_slots(self)
 
 
 def sequence_slots(config: SequenceConfig) -> dict[str, Slot]:
@@ -86,9 +86,9 @@ class SequenceTransformer(Network):
     config: SequenceConfig
     _rotation: Tensor
 
-    def __init__(self, config: SequenceConfig | None = None, seed: int = 0) -> None:
+    def __init__(self, config: SequenceConfig | None = None, seed: int | None = 0) -> None:
         config = config or SequenceConfig()
-        super().__init__(config, Layout(sequence_slots(config)), seed)
+        super().__init__(config, seed)
         self.register_buffer(
             "_rotation", line_rotations(config.length, config.width // config.heads), persistent=False
         )

@@ -12,17 +12,21 @@ from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 
 from factordiff.errors import CheckpointError, InvalidInput, MissingDependency, Unavailable
 from factordiff.experts.config import NetworkConfig
+from factordiff.experts.config_file import TYPE, check_config
 from factordiff.experts.conv_config import ConvIRConfig
 from factordiff.experts.conv_ir import ConvIR
 from factordiff.experts.network import Network
 from factordiff.experts.sequence import SequenceConfig, SequenceTransformer
 from factordiff.experts.trans_config import TransIRConfig
 from factordiff.experts.trans_ir import TransIR
+from factordiff.experts.weight_file import check_weights, read_weights
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
+from factordiff.schema.bound import shown
+from factordiff.schema.fields import read_fields
+from factordiff.schema.json_file import check_regular, read_object
 
 MODEL = "model.safetensors"
 TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
@@ -61,28 +65,30 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def build(backbone: str, settings: dict[str, Any] | None = None, seed: int = 0) -> Network:
-    """A new network of that backbone; `settings` are fields of its configuration."""
-    if backbone not in BACKBONES:
-        raise Unavailable(f"backbone: expected one of {', '.join(BACKBONES)}, got {backbone!r}")
-    network, config = BACKBONES[backbone]
+def build(backbone: str, settings: dict[str, Any] | None = None, seed: int | None = 0) -> Network:
+    """A new network of that backbone; `settings` are fields of its configuration. Without a seed it is all zeros."""
+    config = configure(backbone, settings)
+    return BACKBONES[backbone][0](config, seed)
+
+
+def configure(backbone: str, settings: dict[str, Any] | None = None) -> NetworkConfig:
+    """The configuration of such a network, checked; nothing is built yet."""
+    if not isinstance(backbone, str) or backbone not in BACKBONES:
+        raise Unavailable(f"backbone: expected one of {', '.join(BACKBONES)}, got {shown(backbone)}")
+    config = BACKBONES[backbone][1]
     known = {field.name for field in dataclasses.fields(config)}
-    unknown = sorted((settings or {}).keys() - known)
+    unknown = ", ".join(sorted((settings or {}).keys() - known))
     if unknown:
-        raise Unavailable(
-            f"network: {backbone} has no setting {', '.join(unknown)}; expected {', '.join(sorted(known))}"
-        )
-    fields = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in (settings or {}).items()
-    }
-    return network(config(**fields), seed)  # type: ignore[call-arg, arg-type]
+        named = unknown if unknown.isprintable() and len(unknown) <= 200 else shown(unknown)
+        raise Unavailable(f"network: {backbone} has no setting {named}; expected {', '.join(sorted(known))}")
+    return read_fields(config, settings or {})
 
 
 def network_for(backbone: str, settings: dict[str, Any], values: int, cells: int) -> dict[str, Any]:
     """A network's settings for data of so many values and cells; one that is made for other data is refused."""
     if backbone in BACKBONES:
         settings = {**BACKBONES[backbone][1].sized(values, cells), **settings}
-    made = build(backbone, settings).config
+    made = configure(backbone, settings)
     if (made.values, made.cells) != (values, cells):
         others = ", ".join(name for name, (_, config) in BACKBONES.items() if config.sized(values, cells))
         raise InvalidInput(
@@ -109,7 +115,7 @@ def save_expert(
     weights = {name: weight.to("cpu", dtype, copy=True).contiguous() for name, weight in named}
     data = safetensors.torch.save(weights, {"format": "pt"})
     config = {
-        "model_type": "factordiff",
+        "model_type": TYPE,
         "backbone": names[type(network)],
         "network": network.config.as_json(),
         "parameters": network.layout.count,
@@ -130,22 +136,37 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     """An expert's config.json."""
     path = Path(folder) / CONFIG
     try:
-        config = json.loads(path.read_text())
-        config["backbone"], config["network"]
+        return check_config(read_object(path))
     except OSError as error:
         raise _unreadable(path, error) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: not an expert's configuration ({error!r})") from error
-    return config
+    except InvalidInput as error:
+        raise CheckpointError(f"{path}: not an expert's configuration ({error})") from error
 
 
 def load_expert(
     expert: str | Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> Network:
-    """The frozen expert of a folder, of a training run, or a shipped one by its name; nothing else is needed."""
+    """The frozen expert of a folder, of a training run, or a shipped one by its name; nothing else is needed.
+
+    The folder may be a stranger's: its configuration has bounds, and must agree with the header of its weight file
+    before anything is built from it.
+    """
     folder = find_expert(expert).folder
     config = read_config(folder)
-    network = build(config["backbone"], config["network"])
+    try:
+        slots = configure(config["backbone"], config["network"]).weight_slots()
+    except (InvalidInput, Unavailable) as error:
+        raise CheckpointError(f"{folder / CONFIG}: not an expert's configuration ({error})") from error
+    try:
+        check_weights(folder / MODEL, slots)
+    except OSError as error:
+        raise _unreadable(folder / MODEL, error) from error
+    count = sum(slot.size for slot in slots.values())
+    if config.get("parameters", count) != count:
+        raise CheckpointError(
+            f"{folder / CONFIG}: it says {config['parameters']:,} parameters, but such a network has {count:,}"
+        )
+    network = build(config["backbone"], config["network"], seed=None)
     load_weights(network, folder)
     return network.to(device).freeze(dtype)
 
@@ -154,11 +175,9 @@ def load_weights(network: Network, folder: str | Path, *, head: bool = True) -> 
     """Put a folder's weights into a network of the same configuration; without `head`, its own head stays."""
     path = Path(folder) / MODEL
     try:
-        weights = safetensors.torch.load(path.read_bytes())
+        weights = read_weights(path, network.layout.slots)
     except OSError as error:
         raise _unreadable(path, error) from error
-    except SafetensorError as error:
-        raise CheckpointError(f"{path}: damaged or not a safetensors file ({error})") from error
     if not head:
         weights |= {name: own for name, own in network.named_weights().items() if name.startswith("head.")}
     with torch.no_grad():
@@ -169,6 +188,7 @@ def weight_hash(folder: str | Path) -> str:
     """The sha256 of an expert's weight file: which weights a figure was measured with."""
     path = Path(folder) / MODEL
     try:
+        check_regular(path)
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -177,7 +197,7 @@ def weight_hash(folder: str | Path) -> str:
 def _unreadable(path: Path, error: OSError) -> CheckpointError:
     """The error for a file of an expert's folder: a wrong folder is told from one that lacks the file."""
     folder = path.parent
-    missing = "" if folder.exists() else f": there is no folder {folder}"
+    missing = "" if os.path.exists(folder) else f": there is no folder {folder}"
     return CheckpointError(
         f"{path}: cannot be read ({error.strerror}{missing}); expected a folder with {CONFIG} and {MODEL}. "
         f"Name the folder that holds both: a training run keeps them in its folder {WEIGHTS}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from factordiff.errors import InvalidInput
 from factordiff.experts import conditioning as cond
-from factordiff.experts.config import RefinementConfig
+from factordiff.experts.config import CHANNELS, LAYERS, RefinementConfig
 from factordiff.experts.latents import latent_slots
 from factordiff.experts.parameters import Slot, linear
 from factordiff.experts.told import modulation_slots
+from factordiff.schema.objects import Maybe
+from factordiff.schema.values import Choice, Flag, Whole
 
 LONGEST_SIDE = 32  # rows and columns of the learned positions: a shape that no data set decides
 
@@ -21,17 +24,19 @@ class TransIRConfig(RefinementConfig):
     `rotary`: None means yes, but for the literal network, since the paper has no rotary positions.
     """
 
-    blocks: int = 2
-    expansion: int = 4
-    encoder: int = 64
-    positions: str = "sinusoidal"
-    rotary: bool | None = None
-    pair_patch: int = 2
+    blocks: Annotated[int, LAYERS] = 2
+    expansion: Annotated[int, Whole(1, 64)] = 4
+    encoder: Annotated[int, CHANNELS] = 64
+    positions: Annotated[str, Choice(("sinusoidal", "learned"))] = "sinusoidal"
+    rotary: Annotated[bool | None, Maybe(Flag())] = None
+    pair_patch: Annotated[int, Whole(1, 64)] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.positions not in ("sinusoidal", "learned"):
-            raise InvalidInput(f"positions: expected sinusoidal or learned, got {self.positions!r}")
+        if self.positions == "learned" and max(self.padded_layout) > LONGEST_SIDE:
+            raise InvalidInput(
+                f"layout: learned positions reach {LONGEST_SIDE} rows and columns (in whole patches), got {self.layout}"
+            )
         if self.rotary is None:
             object.__setattr__(self, "rotary", not self.literal)  # what is saved says which
         if self.literal and self.rotary:
@@ -40,8 +45,6 @@ class TransIRConfig(RefinementConfig):
             raise InvalidInput(
                 f"rotary: expected heads of a multiple of 4 channels, got {self.head_size} (width / heads)"
             )
-        if self.pair_patch < 1:
-            raise InvalidInput(f"pair_patch: expected at least 1, got {self.pair_patch}")
 
     @property
     def padded_layout(self) -> tuple[int, int]:
@@ -54,6 +57,10 @@ class TransIRConfig(RefinementConfig):
         """Rows and columns of patches."""
         height, width = (side // self.pair_patch for side in self.padded_layout)
         return height, width
+
+    def weight_slots(self) -> dict[str, Slot]:
+        """Every weight of Trans-IR by name."""
+        return trans_slots(self)
 
 
 def trans_slots(config: TransIRConfig) -> dict[str, Slot]:

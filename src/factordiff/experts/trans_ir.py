@@ -12,10 +12,10 @@ from torch import Tensor
 from factordiff.experts import attention
 from factordiff.experts import conditioning as cond
 from factordiff.experts.latents import latent_keys_values, prepare_latents
-from factordiff.experts.parameters import Layout, Weights
+from factordiff.experts.parameters import Weights
 from factordiff.experts.refinement import RefinementNetwork
 from factordiff.experts.told import modulations, tell
-from factordiff.experts.trans_config import TransIRConfig, trans_slots
+from factordiff.experts.trans_config import TransIRConfig
 from factordiff.experts.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
 from factordiff.types import CellLogProbs, Tokens
 
@@ -38,9 +38,9 @@ class TransIR(RefinementNetwork):
     _rotation: Tensor
     _patch_rotation: Tensor
 
-    def __init__(self, config: TransIRConfig | None = None, seed: int = 0) -> None:
+    def __init__(self, config: TransIRConfig | None = None, seed: int | None = 0) -> None:
         config = config or TransIRConfig()
-        super().__init__(config, Layout(trans_slots(config)), seed)
+        super().__init__(config, seed)
         tables = {
             "_positions": cond.sinusoidal_positions(*config.layout, config.width),
             "_patch_positions": self._coarse(cond.sinusoidal_positions(*config.padded_layout, config.width)),

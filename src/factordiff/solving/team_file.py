@@ -6,18 +6,34 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factordiff.composition.method import spec
 from factordiff.composition.router import Router
 from factordiff.errors import CheckpointError, InvalidInput, Unavailable
 from factordiff.experts.store import weight_hash, write_whole
 from factordiff.experts.whereabouts import SHIPPED, find_expert
 from factordiff.sampling.rules import rule_name
+from factordiff.schema.bound import shown
+from factordiff.schema.json_file import read_object
+from factordiff.schema.objects import Listed, Maybe, Named, Pair, Parts
+from factordiff.schema.values import Text, Whole
 
 if TYPE_CHECKING:
     from factordiff.solving.team import Team
 
 VERSION = 1
 SHIPPED_TEAMS = SHIPPED / "teams"
-KEYS = {"version", "experts", "method", "options", "reveal", "layout"}
+EXPERT = Parts({"name": Text(), "expert": Text(4_096), "weights": Maybe(Text())}, optional=("weights",))
+ROUTER = Parts({"folder": Text(4_096), "weights": Text()})
+TEAM = Parts(
+    {
+        "version": Whole(),
+        "experts": Listed(EXPERT, 1_000),
+        "method": Text(),
+        "options": Named(),
+        "reveal": Text(),
+        "layout": Maybe(Pair(Whole(1, 100_000))),
+    }
+)
 
 
 def shipped_teams() -> list[str]:
@@ -87,28 +103,48 @@ def read_team(file: str | Path) -> dict[str, Any]:
     """What `compose` needs to put the team together again; experts whose weights are others are refused."""
     path = find_team(file)
     try:
-        content = json.loads(path.read_text())
-        if content.keys() != KEYS or content["version"] != VERSION:
-            raise ValueError(f"expected the keys {', '.join(sorted(KEYS))} and version {VERSION}")
-        experts = {one["name"]: one["expert"] for one in content["experts"]}
-        wanted = {one["name"]: one.get("weights") for one in content["experts"]}
-        method, options, reveal = content["method"], dict(content["options"]), content["reveal"]
-        layout = None if content["layout"] is None else tuple(content["layout"])
-        if "router" in options:
-            router, fitted = path.parent / options["router"]["folder"], options["router"]["weights"]
-            options["router"] = str(router)
+        content = TEAM.read(read_object(path), "")
+        if content["version"] != VERSION:
+            raise InvalidInput(f"version: expected {VERSION}, got {content['version']}")
+        options, router = _read_options(content["method"], content["options"])
+        names = [one["name"] for one in content["experts"]]
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"experts: expected different names, got {shown(names)}")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except InvalidInput as error:
         raise CheckpointError(f"{path}: not a team as `Team.save` writes it ({error})") from error
-    for name, weights in wanted.items():
-        if weights is not None and weight_hash(find_expert(experts[name]).folder) != weights:
+    experts = {one["name"]: one["expert"] for one in content["experts"]}
+    for one in content["experts"]:
+        weights, folder = one.get("weights"), _folder(path, one["expert"])
+        if weights is not None and weight_hash(folder) != weights:
             raise CheckpointError(
-                f"{path}: {name} has other weights now than when the team was saved; its numbers were set for those. "
-                "Put the weights back, or compose and fit the team again"
+                f"{path}: {one['name']} has other weights now than when the team was saved; its numbers were set for "
+                "those. Put the weights back, or compose and fit the team again"
             )
-    if "router" in options and weight_hash(router) != fitted:
-        raise CheckpointError(
-            f"{path}: the router in {router} is another now than when the team was saved; fit the team again"
-        )
-    return {"experts": experts, "method": method, "reveal": reveal, "layout": layout, **options}
+    if router is not None:
+        folder = path.parent / router["folder"]
+        if weight_hash(folder) != router["weights"]:
+            raise CheckpointError(
+                f"{path}: the router in {folder} is another now than when the team was saved; fit the team again"
+            )
+        options["router"] = str(folder)
+    given = {name: content[name] for name in ("method", "reveal", "layout")}
+    return {"experts": experts, **given, **options}
+
+
+def _read_options(method: str, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """The options by name, each one that the method takes, and the router apart; `compose` checks their values."""
+    options = dict(given)
+    for name in options:
+        if spec(method).option(name).kind == "factors":
+            Text().read(options[name], f"options, {name}")  # labels are none of what a file can hold
+    router = options.pop("router", None)
+    return options, None if router is None else ROUTER.read(router, "options, router")
+
+
+def _folder(file: Path, expert: str) -> Path:
+    try:
+        return find_expert(expert).folder
+    except OSError as error:
+        raise CheckpointError(f"{file}: {shown(expert)} is no folder ({error.strerror})") from error

@@ -16,13 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import safetensors.torch
+import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
-from factordiff.errors import CheckpointError
+from factordiff.errors import CheckpointError, InvalidInput
 from factordiff.experts.store import TEMPORARY, write_whole
+from factordiff.experts.weight_file import damaged
+from factordiff.schema.bound import shown
+from factordiff.schema.json_file import check_regular, parse_object
 
 KEEP = 2
+WEIGHTS = ("weights", "ema")  # what of a run's tensors are weights
+OTHER_RUN = "it is of another run; use another folder with --out"
 NAME = re.compile(r"(checkpoint|best)-(\d{9})-([0-9a-f]{64})\.safetensors")
 
 
@@ -82,14 +90,48 @@ def _remove_old(folder: Path) -> None:
 
 def _newest_first(folder: Path) -> list[Path]:
     found = [path for path in folder.glob("checkpoint-*") if NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: (path.name[:20], path.stat().st_mtime_ns), reverse=True)
+    return sorted(found, key=lambda path: (path.name[:20], path.lstat().st_mtime_ns), reverse=True)
 
 
 def read(path: Path) -> Checkpoint:
     """Read one checkpoint; any change of any byte since it was written is an error."""
     tensors, run = _parse(path)
-    best = _parse(path.parent / run["best"])[0]["best"] if "best" in run else None
-    return Checkpoint(tensors, run, best)
+    return Checkpoint(tensors, run, _read_best(path, run["best"]) if "best" in run else None)
+
+
+def _read_best(path: Path, name: Any) -> Tensor:
+    """The best weights, from the file that a checkpoint names: one of this kind, in the same folder."""
+    named = NAME.fullmatch(name) if isinstance(name, str) else None
+    if named is None or named.group(1) != "best":
+        raise CheckpointError(f"{path}: best: expected best-STEP-SHA256.safetensors, got {shown(name)}")
+    tensors, _ = _parse(path.parent / name)
+    if "best" not in tensors:
+        raise CheckpointError(f"{path.parent / name}: it holds no best weights")
+    return tensors["best"]
+
+
+def restore(saved: Checkpoint, state: dict[str, Tensor], path: Path) -> None:
+    """Put a checkpoint's tensors into those of a run; one that is missing or of another kind is refused before that."""
+    weights = {name: state[name] for name in WEIGHTS if name in state}
+    for name, tensor in state.items():
+        found = saved.tensors.get(name)
+        if found is None:
+            raise CheckpointError(f"{path}: the checkpoint lacks {name}; {OTHER_RUN}")
+        if found.shape != tensor.shape or found.is_floating_point() != tensor.is_floating_point():
+            raise CheckpointError(
+                f"{path}: {name} is {_kind(found)} in the checkpoint and {_kind(tensor)} in this run; {OTHER_RUN}"
+            )
+    best = {} if saved.best is None else {"best": saved.best}
+    for name, tensor in ({name: saved.tensors[name] for name in weights} | best).items():
+        if tensor.shape != state["weights"].shape or not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(f"{path}: {name} holds no finite weights of this network; {OTHER_RUN}")
+    with torch.no_grad():
+        for name, tensor in state.items():
+            tensor.copy_(saved.tensors[name])
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def _parse(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -97,6 +139,7 @@ def _parse(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if name is None:
         raise CheckpointError(f"{path}: expected a file named checkpoint-STEP-SHA256.safetensors")
     try:
+        check_regular(path)
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
@@ -104,8 +147,14 @@ def _parse(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise CheckpointError(
             f"{path}: the content does not match the digest in its name: the file is damaged"
         )
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return safetensors.torch.load(data), json.loads(header["__metadata__"]["run"])
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        return safetensors.torch.load(data), parse_object(metadata.get("run", ""))
+    except SafetensorError as error:
+        raise damaged(path, error) from error
+    except InvalidInput as error:
+        raise CheckpointError(f"{path}: it does not say what run it is of ({error})") from error
 
 
 def latest(folder: Path) -> tuple[Checkpoint, list[str]] | None:

@@ -8,23 +8,45 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import CheckpointError, MissingDependency
+from factordiff.errors import CheckpointError, InvalidInput, MissingDependency
 from factordiff.experts.store import write_whole
+from factordiff.schema.json_file import check_regular, parse_object
 
 Event = dict[str, Any]
 Observer = Callable[[Event], None]
 
 
 def read_log(path: Path) -> list[Event]:
-    """The events of a log; a last line that a kill cut off is left out."""
-    events = []
-    if path.exists():
-        for line in path.read_text().splitlines():
-            try:
-                events.append(json.loads(line))
-            except ValueError:
-                break
+    """The events of a log, up to the first line that is none: a kill may have cut it off."""
+    events: list[Event] = []
+    if not path.exists():
+        return events
+    try:
+        check_regular(path)
+        text = path.read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+    for line in text.splitlines():
+        try:
+            event = parse_object(line)
+        except InvalidInput:
+            break
+        if not _is_event(event):
+            break
+        events.append(event)
     return events
+
+
+def _is_event(event: Event) -> bool:
+    """Whether it has a kind and a step, and nothing but texts and numbers; a loss is a number, perhaps not finite."""
+    kinds = (str, int, float)
+    return (
+        isinstance(event.get("event"), str)
+        and type(event.get("step")) is int
+        and all(isinstance(value, kinds) for value in event.values())
+        and not isinstance(event.get("loss", 0.0), str)
+        and ("loss" in event or event["event"] not in ("log", "check"))
+    )
 
 
 class JsonLines:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from factordiff.schema.fields import read_fields
+from factordiff.schema.values import Real, Whole
 
 
 @dataclass
 class Progress:
     """Time spent, and the account of early stopping: one entry per regular check."""
 
-    seconds: float = 0.0
-    best_loss: float = math.inf
-    best_step: int = 0
-    checks_since_best: int = 0
-    last_check: int = -1
+    seconds: Annotated[float, Real(0.0)] = 0.0
+    best_loss: Annotated[float, Real()] = math.inf  # until there was a check
+    best_step: Annotated[int, Whole()] = 0
+    checks_since_best: Annotated[int, Whole()] = 0
+    last_check: Annotated[int, Whole(-1)] = -1
 
     def count_check(self, step: int, loss: float) -> bool:
         """Enter a check's loss once; true if it is the best so far."""
@@ -32,7 +36,8 @@ class Progress:
         return {**vars(self), "best_loss": self.best_loss if math.isfinite(self.best_loss) else None}
 
     @classmethod
-    def from_json(cls, saved: dict[str, float | int | None]) -> Progress:
+    def from_json(cls, saved: Any) -> Progress:
         """What `as_json` wrote."""
-        fields = {**saved, "best_loss": math.inf if saved["best_loss"] is None else saved["best_loss"]}
-        return cls(**fields)  # type: ignore[arg-type]
+        if isinstance(saved, dict) and saved.get("best_loss") is None:
+            saved = {name: value for name, value in saved.items() if name != "best_loss"}
+        return read_fields(cls, saved, "progress")

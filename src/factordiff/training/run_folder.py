@@ -5,16 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import CheckpointError
+from torch import Tensor
+
+from factordiff.errors import CheckpointError, InvalidInput, Unavailable
+from factordiff.experts.config_file import STARTED_FROM
 from factordiff.experts.network import Network
-from factordiff.experts.store import build, save_expert
+from factordiff.experts.store import configure, save_expert
 from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
+from factordiff.schema.bound import shown
+from factordiff.schema.objects import Maybe, Named, Parts
+from factordiff.schema.values import Text, Whole
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
+from factordiff.training.progress import Progress
 from factordiff.training.settings import Settings
 
 LOG, CURVES = "log.jsonl", "curves.png"
+IDENTITY = Parts({"backbone": Text(), "network": Named()}, optional=("backbone", "network"), more=True)
 
 
 class RunFolder:
@@ -40,15 +48,32 @@ class RunFolder:
             )
         # A setting that came after the checkpoint had no effect on it, which is what defaults mean.
         saved = {name: value for name, value in Settings().identity().items() if name in self.identity}
-        saved |= found[0].run["identity"]
-        saved["network"] = build(saved["backbone"], saved["network"]).config.as_json()
+        try:
+            saved |= IDENTITY.read(found[0].run.get("identity"), "identity")
+            saved["network"] = configure(saved["backbone"], saved["network"]).as_json()
+        except (InvalidInput, Unavailable) as error:
+            raise CheckpointError(
+                f"{self.path}: the checkpoint does not say what run it is of ({error})"
+            ) from error
         for name, value in saved.items():
-            if self.identity.get(name) != value:
+            now = self.identity.get(name)
+            if now != value:
                 raise CheckpointError(
-                    f"{self.path}: the checkpoint has {name} = {value!r}, this run {self.identity.get(name)!r}; "
+                    f"{self.path}: the checkpoint has {name} = {shown(value)}, this run {shown(now)}; "
                     "use the same settings and data, or another folder with --out"
                 )
         return found
+
+    def known(self, saved: checkpoint.Checkpoint) -> tuple[Progress, dict[str, Any] | None]:
+        """What a checkpoint knows beside its tensors: how far the run is, and whose weights it began with."""
+        try:
+            Whole(0, 999_999_999).read(_number(saved.tensors.get("step")), "step")
+            started = Maybe(STARTED_FROM).read(saved.run.get("started_from"), "started_from")
+            return Progress.from_json(saved.run.get("progress")), started
+        except InvalidInput as error:
+            raise CheckpointError(
+                f"{self.path}: the checkpoint does not say how far it is ({error})"
+            ) from error
 
     def log(self, from_step: int) -> JsonLines:
         """The run's log, continued from that step."""
@@ -74,3 +99,7 @@ class RunFolder:
     def draw_curves(self) -> None:
         """Draw what the log says so far."""
         draw_curves(self.path / LOG, self.path / CURVES)
+
+
+def _number(tensor: Tensor | None) -> Any:
+    return tensor.item() if tensor is not None and tensor.numel() == 1 else tensor

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from factordiff.experts.store import build, load_weights, network_for, read_config, weight_hash
-from factordiff.training.checkpoint import Checkpoint
+from factordiff.training.checkpoint import Checkpoint, restore
 from factordiff.training.computation import as_dtype, decided
 from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines, device_name
@@ -98,12 +98,11 @@ class Trainer:
         self.progress, self.done, self.best = self.machines.from_first((self.progress, self.done, self.best))
 
     def _restore(self, saved: Checkpoint, damaged: list[str]) -> None:
-        with torch.no_grad():
-            for name, tensor in self.step.state().items():
-                tensor.copy_(saved.tensors[name])
+        assert self.folder is not None
+        known = self.folder.known(saved)
+        restore(saved, self.step.state(), self.folder.path)
         self.best = None if saved.best is None else saved.best.to(self.device)
-        self.progress = Progress.from_json(saved.run["progress"])
-        self.started_from = saved.run.get("started_from")
+        self.progress, self.started_from = known
         self.done = int(saved.tensors["step"])
         # A run that ended on non-finite losses goes on behind them when it is continued.
         self.step.counters["in_a_row"].zero_()

@@ -155,7 +155,11 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
                 if len(body) > limits.body:
                     raise too_large
                 if not message.get("more_body", False):
-                    return bytes(body)
+                    break
+            # To read them one by one would keep everybody else waiting.
+            if body.count(b"{") > limits.objects:
+                raise Refused(422, f"body: expected at most {limits.objects} objects, among them the pairs")
+            return bytes(body)
     except TimeoutError:
         raise Refused(
             408, f"body: it did not arrive within {limits.upload:g} seconds; send it again"

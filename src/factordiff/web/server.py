@@ -111,7 +111,7 @@ def build_server(
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     _describe_solve(app, bounds)
     app.state.worker = worker
-    return Protected(app, hosts)
+    return Protected(app, hosts, on_stop=worker.stop)
 
 
 def about_server(roster: Roster, limits: Limits) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable
 
 from factordiff.errors import FactorDiffError
+from factordiff.web.rate import Rate
 from factordiff.web.run import Event, Prepared, perform
+from factordiff.web.stopping import STOPPING
 
 OVER = None  # delivered after the last event of a job
 
@@ -57,6 +59,7 @@ class Worker:
 
     def __init__(self, places: int, on_fault: Callable[[Exception], None] | None = None) -> None:
         self.places, self.on_fault = places, on_fault
+        self.faults = Rate()  # a request that breaks the server can be sent again and again
         self.waiting: deque[Job] = deque()
         self.running: Job | None = None
         self.closed = False
@@ -67,7 +70,7 @@ class Worker:
     def check_room(self) -> None:
         """Raise `Full` if a job that came now would be refused."""
         if self.closed:
-            raise Full("the server is stopping")
+            raise Full(STOPPING)
         if len(self.waiting) >= self.places:
             raise Full(f"the server is busy: {len(self.waiting)} requests are waiting; try again soon")
 
@@ -85,18 +88,21 @@ class Worker:
             if job in self.waiting:
                 self.waiting.remove(job)
 
-    def close(self) -> None:
-        """Stop the job that runs, drop those that wait, and end the thread."""
+    def stop(self) -> None:
+        """Take no more jobs; whoever waits for one hears it now, even while a pass is under way."""
         with self.changed:
             self.closed = True
-            for job in self.waiting:
+            for job in [*self.waiting, *([] if self.running is None else [self.running])]:
                 job.taken = True
-                job.refuse(503, "the server is stopping")
+                job.refuse(503, STOPPING)
                 job.deliver(OVER)
+                job.cancelled = True  # what it may still say is for nobody
             self.waiting.clear()
-            if self.running is not None:
-                self.running.cancelled = True
             self.changed.notify()
+
+    def close(self) -> None:
+        """Stop, and wait for the thread to end."""
+        self.stop()
         self.thread.join(timeout=10)
 
     def _work(self) -> None:
@@ -122,7 +128,7 @@ class Worker:
             job.refuse(422, str(error))
         except Exception as fault:
             job.refuse(500, "something went wrong inside the server; its operator sees what")
-            if self.on_fault is not None:
+            if self.on_fault is not None and self.faults.take() is not None:
                 self.on_fault(fault)
         finally:
             job.deliver(OVER)

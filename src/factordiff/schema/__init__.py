@@ -1,0 +1,1 @@
+"""What files of strangers may hold: bounds, declared beside the fields that hold the values."""
