@@ -323,7 +323,7 @@ def test_the_account_says_what_is_not_the_papers_and_whether_a_head_began_anew(t
     assert "--init-from FOLDER --new-head" in lines[1]
     (said,) = (line for line in lines if line.startswith("not as the paper has it"))
     assert "agreement loss 0.02" in said  # of the first stage
-    assert "colors renamed in up to 50% of the items" in said
+    assert "values renamed in up to 50% of the items" in said
     assert said.endswith("2 stages")
     literal = {"network": {"conditioning": "paper", "literal": True}, "backbone": "trans-ir", "about": {}}
     assert unlike_the_paper(literal) == []

@@ -78,7 +78,7 @@ def unlike_the_paper(config: dict[str, Any]) -> list[str]:
         f"agreement loss {most['agreement']:g}": most["agreement"],
         f"the data's own orientation {most['identity_share']:.0%} of the time": most["identity_share"]
         > 1 / 8,
-        f"colors renamed in up to {most['rename']:.0%} of the items": most["rename"],
+        f"values renamed in up to {most['rename']:.0%} of the items": most["rename"],
         "some tasks more often": any(stage.get("emphasis") for stage in stages),
         f"{most['more']:.0%} of the items from a larger set": most["more"],
         f"{most['sized']:.0%} of the queries evenly over sizes": most["sized"],
