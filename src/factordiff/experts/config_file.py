@@ -7,15 +7,19 @@ from typing import Any
 from factordiff.diffusion.objectives import OBJECTIVES
 from factordiff.errors import InvalidInput
 from factordiff.schema.objects import Named, Parts
-from factordiff.schema.values import Choice, Real, Text, Whole
+from factordiff.schema.values import Choice, Flag, Real, Text, Whole
 
 TYPE = "factordiff"
-SETTINGS = Parts(
-    {"preset": Text(100), "seed": Whole(), "ema": Real(0.0, 1.0), "network": Named()},
-    optional=("preset", "seed", "ema", "network"),
-    more=True,  # the others are read by nobody
-)
-STARTED_FROM = Parts({"weights": Text(), "about": Named()})
+_READ = {
+    "preset": Text(100),
+    "seed": Whole(),
+    "network": Named(),
+    "emphasis": Named(),
+    **dict.fromkeys(("ema", "identity_share", "rename", "more", "sized"), Real(0.0, 1.0)),
+    **dict.fromkeys(("lr", "lr_rest", "agreement"), Real(0.0)),
+}
+SETTINGS = Parts(_READ, optional=tuple(_READ), more=True)  # the others are read by nobody
+STARTED_FROM = Parts({"weights": Text(), "about": Named(), "new_head": Flag()}, optional=("new_head",))
 # What weights say about themselves, and about those that they were at first.
 ABOUT = Parts(
     {
