@@ -50,7 +50,7 @@ def play(
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
     from factordiff.web.protection import LOOPBACK
-    from factordiff.web.roster import Roster
+    from factordiff.web.registry import ExpertRegistry
     from factordiff.web.server import build_server
 
     names = [name.strip() for name in experts.split(",") if name.strip()] or experts_to_meet()
@@ -61,10 +61,10 @@ def play(
     console = Console()
     torch.set_num_threads(threads)
     with console.status("loading the experts"):
-        roster = Roster.load(names, choose_device(device))
+        registry = ExpertRegistry.load(names, choose_device(device))
     private = host in LOOPBACK_ADDRESSES
     server = build_server(
-        roster,
+        registry,
         Limits(queue=queue, deadline=deadline),
         hosts=LOOPBACK if private else None,
         on_fault=lambda fault: console.print(f"[red]fault:[/] {fault!r}", highlight=False),
@@ -72,7 +72,7 @@ def play(
     listening = listen(host, port)
     address = f"http://{'[::1]' if host == '::1' else host}:{listening.getsockname()[1]}/"
     console.print(
-        f"playground: [bold]{address}[/]  ({', '.join(roster.names())}; Ctrl-C ends it)", soft_wrap=True
+        f"playground: [bold]{address}[/]  ({', '.join(registry.names())}; Ctrl-C ends it)", soft_wrap=True
     )
     if not private:
         console.print("[yellow]everybody who can reach this machine can use it[/]")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
-from factordiff.web.roster import Entry, Roster
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from tests.web.serving import LIBRARY, Served, serve
 from tests.web.stubs import CELL, Knower, answers_of
 
@@ -28,13 +28,13 @@ def server() -> Iterator[Served]:
     known = answers_of([LIBRARY.task(one["id"], "rearc", 0) for one in LIBRARY.listing])
     left = CELL % 10 < 5
     about = {"backbone": "stub", "parameters": None}
-    roster = Roster(
+    registry = ExpertRegistry(
         [
-            Entry("left", Knower(left, known, 0.002), about=about),
-            Entry("right", Knower(~left, known, 0.002), about=about),
+            RegisteredExpert("left", Knower(left, known, 0.002), about=about),
+            RegisteredExpert("right", Knower(~left, known, 0.002), about=about),
         ]
     )
-    with serve(roster) as running:
+    with serve(registry) as running:
         yield running
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
-from factordiff.web.roster import Roster
+from factordiff.web.registry import ExpertRegistry
 from tests.web.browser.acts import answer, colors, hidden, pick, routing, scrub, solve, solved
 from tests.web.browser.conftest import Watched
 from tests.web.serving import serve
@@ -109,7 +109,7 @@ def test_at_phone_width(page: Page, pictures: Path) -> None:
 
 def test_the_shipped_specialists_solve_a_task_in_the_browser(browser: BrowserContext, pictures: Path) -> None:
     """The paper's pair at the paper's temperature: each cell finds the one who knows it."""
-    with serve(Roster.load(["trans-color", "trans-occ"])) as running:
+    with serve(ExpertRegistry.load(["trans-color", "trans-occ"])) as running:
         watched = Watched(browser, running)
         page = watched.open()
         pick(page, "0ca9ddb6")
