@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, MissingDependency, Unavailable
+
+if TYPE_CHECKING:
+    from factordiff.web.registry import ExpertRegistry
 
 MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
@@ -30,6 +33,13 @@ def play(
     threads: Annotated[int, typer.Option(help="Processor threads of the one compute worker.")] = 1,
     queue: Annotated[int, typer.Option(help="Requests that may wait.")] = 8,
     deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 60.0,
+    export: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="Write the stories as a site that needs no server into a new folder, and start none.",
+        ),
+    ] = "",
 ) -> None:
     """Solve tasks in the browser and watch who decides each cell.
 
@@ -40,9 +50,12 @@ def play(
             f"threads, queue, deadline: expected at least 1, 1 and some seconds, got {threads}, {queue}, {deadline}"
         )
     try:
+        import pydantic  # noqa: F401 - the requests are its models
         import uvicorn
     except ImportError as error:
-        raise MissingDependency("uvicorn: the playground needs it; pip install 'factordiff[web]'") from error
+        raise MissingDependency(
+            f"{error.name}: the playground needs it; pip install 'factordiff[web]'"
+        ) from error
     import torch
 
     from factordiff.experts.whereabouts import SMALL
@@ -62,6 +75,9 @@ def play(
     torch.set_num_threads(threads)
     with console.status("loading the experts"):
         registry = ExpertRegistry.load(names, choose_device(device))
+    if export:
+        _export(export, registry, console)
+        return
     private = host in LOOPBACK_ADDRESSES
     server = build_server(
         registry,
@@ -80,6 +96,39 @@ def play(
         server, log_level="error", timeout_graceful_shutdown=2, server_header=False, ws="none", lifespan="on"
     )
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
+    """Record every story that these experts can tell, and write the page around them."""
+    from rich.progress import Progress
+
+    from factordiff.web.library import Library
+    from factordiff.web.record import record_all
+    from factordiff.web.site import check_folder, write_site
+    from factordiff.web.stories import tellable
+    from factordiff.web.story_list import STORIES
+
+    library = Library()
+    check_folder(folder)
+    stories = tellable(STORIES, registry)
+    if not stories:
+        raise Unavailable("export: these experts tell none of the stories; leave --experts out")
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("recording", total=len(stories))
+        recordings = record_all(
+            stories,
+            registry,
+            library,
+            lambda done, total, title: progress.update(bar, completed=done, description=title),
+        )
+    page = write_site(folder, recordings, len(library.listing))
+    size = sum(path.stat().st_size for path in page.parent.iterdir()) / 1e6
+    console.print(
+        f"{len(recordings)} stories, {size:.1f} MB: open [bold]{page}[/] in a browser", soft_wrap=True
+    )
+    for one in recordings:
+        if not one.held:
+            console.print(f"[yellow]{one.story.name}: came out as {one.outcome}, not {one.story.holds}[/]")
 
 
 def experts_to_meet() -> list[str]:

@@ -15,6 +15,7 @@ from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.stories import stories_for
 from factordiff.web.worker import Worker
 
 STATIC = Path(__file__).parent / "static"
@@ -99,6 +100,12 @@ def build_server(
         return JSONResponse(
             {"version": API_VERSION, "id": task_id, "source": source, "number": number, "task": found}
         )
+
+    @app.get(f"{PREFIX}/stories")
+    def stories() -> dict[str, Any]:
+        """What the first screen shows: stories that these experts can tell."""
+        told = stories_for(registry, tasks)
+        return {"version": API_VERSION, "known_tasks": len(tasks.listing), "stories": told}
 
     @app.exception_handler(HTTPException)
     def refused(_: Any, error: HTTPException) -> Response:

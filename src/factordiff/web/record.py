@@ -1,0 +1,100 @@
+"""Stories as recordings: every run solved once, its events kept, so that a page needs no server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factordiff.web.library import Library
+from factordiff.web.limits import Limits
+from factordiff.web.registry import ExpertRegistry
+from factordiff.web.request import read_request
+from factordiff.web.run import Event, perform, prepare
+from factordiff.web.stories import Story
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A story on the task that was chosen for it; `held` says whether what it is about came about."""
+
+    story: Story
+    task_id: str
+    number: int
+    task: dict[str, Any]
+    requests: list[dict[str, Any]]
+    runs: list[list[Event]]
+    held: bool
+
+    @property
+    def outcome(self) -> str:
+        """A digit per run: 1 where it is right."""
+        return "".join(str(int(events[-1]["right"] is True)) for events in self.runs)
+
+    def spelled(self) -> dict[str, Any]:
+        """The recording as a page reads it: as the server gives a story, with the events in it."""
+        chosen = {"id": self.task_id, "number": self.number, "task": self.task, "requests": self.requests}
+        return {**self.story.spelled(), "candidates": [{**chosen, "events": self.runs}]}
+
+
+def record(story: Story, registry: ExpertRegistry, library: Library) -> Recording:
+    """The story on the first of its tasks on which it holds; on the first of all if it holds on none."""
+    tried: list[Recording] = []
+    for one in story.candidates(library):
+        runs = [_events(request, registry) for request in one["requests"]]
+        bare = [
+            {name: value for name, value in request.items() if name != "task"} for request in one["requests"]
+        ]
+        tried.append(
+            Recording(
+                story, one["id"], one["number"], one["task"], bare, runs, _holds(story, one["task"], runs)
+            )
+        )
+        if tried[-1].held:
+            return tried[-1]
+    return tried[0]
+
+
+def record_all(
+    stories: tuple[Story, ...],
+    registry: ExpertRegistry,
+    library: Library,
+    on_progress: Progress | None = None,
+) -> list[Recording]:
+    """Every story, one after the other; `on_progress(done, total, name)` hears how far it is."""
+    found = []
+    for number, story in enumerate(stories):
+        if on_progress is not None:
+            on_progress(number, len(stories), story.title)
+        found.append(record(story, registry, library))
+    return found
+
+
+def _events(request: dict[str, Any], registry: ExpertRegistry) -> list[Event]:
+    """The events of one run, without the parts that a page does not show."""
+    events: list[Event] = []
+    checked = read_request(json.dumps(request).encode(), registry.names(), Limits())
+    perform(prepare(checked, registry), events.append, lambda: None)
+    events[-1]["trace"] = None
+    return events
+
+
+def _holds(story: Story, task: dict[str, Any], runs: list[list[Event]]) -> bool:
+    """Whether the outcome is the one that the story is about, and inside the grid all experts had their say."""
+    outcome = "".join(str(int(events[-1]["right"] is True)) for events in runs)
+    return outcome == story.holds and (not story.both_decide or _all_decide(task, runs[-1]))
+
+
+def _all_decide(task: dict[str, Any], events: list[Event]) -> bool:
+    right = task["test"][0]["output"]
+    inside = {row * 10 + column for row in range(len(right)) for column in range(len(right[0]))}
+    speakers = {
+        step["routing"][step["cells"].index(cell)]
+        for step in events[1:-1]
+        for cell in step["revealed"]
+        if cell in inside
+    }
+    return speakers == set(range(len(events[0]["experts"])))
