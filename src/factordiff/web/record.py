@@ -59,7 +59,7 @@ def record(story: Story, registry: ExpertRegistry, library: Library) -> Recordin
 
 
 def record_all(
-    stories: tuple[Story, ...],
+    stories: Sequence[Story],
     registry: ExpertRegistry,
     library: Library,
     on_progress: Progress | None = None,

@@ -57,7 +57,7 @@ class Watched:
     """Pages whose console and requests are watched."""
 
     def __init__(self, browser: BrowserContext, server: Served) -> None:
-        self.browser, self.address = browser, f"http://127.0.0.1:{server.port}/"
+        self.browser, self.address = browser, f"http://127.0.0.1:{server.port}/workbench.html"
         self.complaints: list[str] = []
         self.requests: list[str] = []
 
