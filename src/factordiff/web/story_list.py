@@ -10,7 +10,8 @@ B_ALONE = StoryRun("B alone", experts=(PLACES,), method="single")
 TOGETHER = StoryRun("Together", team="col+occ")
 ALONE_THEN_TOGETHER = ((0, 1), (2,))
 SPECIALISTS = {
-    "00": "Alone, each fails: A colors what should stay empty, B cannot tell the colors apart.",
+    "00": "Alone, each fails. Of A’s {wrong 0} wrong cells, {empty 0} should be empty. "
+    "Of B’s {wrong 1}, {colored 1} have the wrong color.",
     "001": "Together they are right. Each cell went to the one who is sure of it.",
     "000": "Together they are not right either: here, being sure is not the same as being right.",
     "01": "B is right alone, so there is little left for A to add.",
@@ -44,7 +45,7 @@ def _change(name: str, title: str, team: str, fixed: tuple[int, int], *tasks: st
         "01",
         {
             "0": "Not right. Now one wrong cell is corrected (ringed), and nothing else.",
-            "01": "One corrected cell, and all the others changed with it: the answer is right.",
+            "01": "One corrected cell, and all others that were wrong changed with it: now the answer is right.",
             "00": "One corrected cell changes others, but not all that were wrong.",
             "1": "Right at once: there was nothing to correct.",
         },

@@ -8,9 +8,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import torch
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
+from factordiff.web.record import record_all
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
+from factordiff.web.site import write_site
+from factordiff.web.story_list import STORIES
 from tests.web.serving import LIBRARY, Served, serve
 from tests.web.stubs import CELL, Knower, answers_of
 
@@ -39,6 +43,20 @@ def server() -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
+def shipped() -> ExpertRegistry:
+    """The experts that tell the stories."""
+    torch.set_num_threads(2)
+    return ExpertRegistry.load(["trans-full", "conv-full", "trans-color", "trans-occ"])
+
+
+@pytest.fixture(scope="session")
+def site(shipped: ExpertRegistry, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with three of the stories: two alone and together, a correction, a comparison."""
+    wanted = [story for story in STORIES if story.name in ("together", "change-its-mind", "fast-or-exact")]
+    return write_site(tmp_path_factory.mktemp("export") / "site", record_all(wanted, shipped, LIBRARY), 120)
+
+
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
@@ -61,8 +79,20 @@ class Watched:
         self.complaints: list[str] = []
         self.requests: list[str] = []
 
-    def open(self, address: str | None = None, ready: bool = True) -> Page:
+    def open(
+        self,
+        address: str | None = None,
+        ready: bool = True,
+        still: bool = False,
+        dark: bool = False,
+        size: tuple[int, int] = (1280, 800),
+    ) -> Page:
+        """A page, once it is ready; `still`: for somebody who asked for little motion."""
         page = self.browser.new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(
+            reduced_motion="reduce" if still else "no-preference", color_scheme="dark" if dark else "light"
+        )
         page.on(
             "console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None
         )
@@ -83,7 +113,7 @@ def pages(browser: BrowserContext, server: Served) -> Iterator[Watched]:
         page.close()
     assert not watched.complaints
     hosts = {urlsplit(url).hostname for url in watched.requests if not url.startswith(("blob:", "data:"))}
-    assert hosts <= {"127.0.0.1"}, hosts
+    assert hosts <= {"127.0.0.1", None}, hosts  # None: a file
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ function voice(name, place, { best, log_doubt, probs }, at, compared, speaks) {
 }
 
 export function inspect(root, run, cell, index) {
-  if (!run || cell === null || !run.steps.length) {
+  root.classList.toggle("empty", !run || cell === null || !run.steps.length);
+  if (root.classList.contains("empty")) {
     root.replaceChildren(element("h3", {}, "Look at a cell"),
       element("p", { class: "hint" }, "Point at a cell of any map, or walk there with the arrow keys: every expert’s distribution appears here."));
     return;

@@ -67,7 +67,7 @@ class Panel {
       counts[expert]++;
       this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], classes: looked === cell ? "looked" : "", label: `${LETTERS[expert]}, ${run.experts[expert]}` });
     }
-    this.legend.replaceChildren(...run.experts.map((name, place) => element("span", {}, dot(place), `${LETTERS[place]} decides ${counts[place]}`)));
+    this.legend.replaceChildren(...run.experts.map((name, place) => element("span", {}, dot(place), `${LETTERS[place]}: ${counts[place]} ${counts[place] === 1 ? "cell" : "cells"}`)));
     this.root.classList.toggle("waiting", !active && !over);
     this.#judge(over);
   }
@@ -119,8 +119,18 @@ export class StoryView {
       ended += act.map((number) => this.outcome[number]).join("");
     }
     const plain = () => this.story.labels.slice(0, ended.length).map((label, number) => `${label}: ${ended[number] === "1" ? "right" : "not right"}`).join(" · ");
-    const says = ended ? this.story.captions[ended] ?? `${plain()}.` : this.story.intro;
+    const says = ended ? this.#counted(this.story.captions[ended] ?? `${plain()}.`) : this.story.intro;
     if (this.roots.caption.textContent !== says) this.roots.caption.textContent = says;
     this.roots.caption.dataset.outcome = ended;
+  }
+
+  // {wrong 0}: cells that run 0 has wrong; {empty 0}: those of them that should be empty; {colored 0}: that have another color.
+  #counted(says) {
+    return says.replace(/\{(wrong|empty|colored) (\d)\}/g, (_, kind, number) => {
+      const { run, truth } = this.panels[number];
+      const right = (cell) => truth[Math.floor(cell / SIDE)][cell % SIDE];
+      const kinds = { wrong: () => true, empty: (cell) => right(cell) === 0, colored: (cell) => right(cell) !== 0 && run.answer.canvas[cell] !== 0 };
+      return run.wrongCells(truth).filter(kinds[kind]).length;
+    });
   }
 }
