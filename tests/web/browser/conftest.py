@@ -45,7 +45,7 @@ def server() -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def shipped() -> ExpertRegistry:
     """The experts that tell the stories."""
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # two that wait for each other are slower than one on a busy machine
     return ExpertRegistry.load(["trans-full", "conv-full", "trans-color", "trans-occ"])
 
 
