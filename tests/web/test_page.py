@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from factordiff.web.site import STATIC, _in_order
+from factordiff.web.site import STATIC, modules_of
 
 FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())
 TEXTS = {path.relative_to(STATIC).as_posix(): path.read_text() for path in FILES}
@@ -24,9 +24,7 @@ PAGES = {"index.html": "first", "workbench.html": "workbench"}  # and the script
 
 def scripts_of(entry: str) -> str:
     """A script and everything that it imports, as one text."""
-    order: list[str] = []
-    _in_order(entry, order, ())
-    return "".join(TEXTS[f"js/{name}.js"] for name in order)
+    return "".join(TEXTS[f"js/{name}.js"] for name in modules_of(entry))
 
 
 @pytest.mark.parametrize("page", PAGES)

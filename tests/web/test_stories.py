@@ -12,7 +12,7 @@ from factordiff.web import site
 from factordiff.web.record import Recording, record, record_all
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.site import bundled, write_site
-from factordiff.web.stories import Story, StoryRun, stories_for, tellable
+from factordiff.web.stories import Story, StoryRun, StoryTask, stories_for, tellable
 from factordiff.web.story_list import STORIES
 from tests.web.serving import LIBRARY
 from tests.web.stubs import CELL, Knower, answers_of, copying
@@ -31,26 +31,34 @@ def halves(*tasks: str) -> ExpertRegistry:
     )
 
 
-def story(*tasks: str, holds: str = "01", fixed: tuple[tuple[int, int], ...] = ()) -> Story:
+def story(*tasks: str, holds: str = "01") -> Story:
     runs = (
         StoryRun("One", experts=("left",), method="single", reveal="confidence:4"),
-        StoryRun("Both", experts=("left", "right"), method="routing", reveal="confidence:4", fixed=fixed),
+        StoryRun("Both", experts=("left", "right"), method="routing", reveal="confidence:4"),
     )
     captions = {"01": "Both know it.", "00": "Nobody does."}
     return Story(
-        "halves", "Halves", "Two halves.", tasks, runs, holds, captions, ((0,), (1,)), both_decide=True
+        "halves",
+        "Halves",
+        "Two halves.",
+        tuple(map(StoryTask, tasks)),
+        runs,
+        holds,
+        captions,
+        ((0,), (1,)),
+        both_decide=True,
     )
 
 
 def test_the_first_task_on_which_a_story_holds_is_taken() -> None:
     told = record(story(OTHER, TASK), halves(TASK), LIBRARY)
-    assert (told.task_id, told.outcome, told.held) == (TASK, "01", True)
+    assert (told.candidate["id"], told.outcome, told.held) == (TASK, "01", True)
     assert [events[-1]["event"] for events in told.runs] == ["answer", "answer"]
 
 
 def test_a_story_that_holds_nowhere_is_told_as_it_came_out() -> None:
     told = record(story(OTHER), halves(TASK), LIBRARY)
-    assert (told.task_id, told.outcome, told.held) == (OTHER, "00", False)
+    assert (told.candidate["id"], told.outcome, told.held) == (OTHER, "00", False)
     assert record(story(TASK, holds="11"), halves(TASK), LIBRARY).held is False
 
 
@@ -70,9 +78,17 @@ def test_who_decides_nothing_inside_the_grid_does_not_count_as_taking_part() -> 
 
 def test_corrected_cells_are_given_with_their_right_color() -> None:
     right = LIBRARY.task(TASK, "published", 0)["test"][0]["output"]
-    given = story(TASK, fixed=((0, 9), (3, 0))).candidates(LIBRARY)[0]["requests"][1]["given"]
+    told = story(TASK)
+    corrected = replace(
+        told,
+        tasks=(StoryTask(TASK, cell=(3, 9)),),
+        runs=(told.runs[0], replace(told.runs[1], corrected=True)),
+    ).candidates(LIBRARY)[0]
+    assert corrected["requests"][0]["given"] is None
+    assert corrected["fixed"] == [None, (3, 9)]
+    given = corrected["requests"][1]["given"]
     there = {(r, c): color for r, row in enumerate(given) for c, color in enumerate(row) if color is not None}
-    assert there == {(0, 9): right[0][9], (3, 0): right[3][0]}
+    assert there == {(3, 9): right[3][9]}
 
 
 @pytest.mark.parametrize("one", STORIES, ids=lambda one: one.name)
@@ -85,6 +101,10 @@ def test_every_story_is_well_formed(one: Story) -> None:
     for candidate in one.candidates(LIBRARY):
         assert len(candidate["requests"]) == len(one.runs)
         assert all(request["experts"] for request in candidate["requests"])
+        right = candidate["task"]["test"][0]["output"]
+        for run, cell in zip(one.runs, candidate["fixed"], strict=True):
+            assert (cell is not None) == run.corrected
+            assert cell is None or (cell[0] < len(right) and cell[1] < len(right[0]))
 
 
 def test_names_are_told_apart_and_there_are_a_dozen() -> None:

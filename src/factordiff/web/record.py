@@ -22,10 +22,7 @@ class Recording:
     """A story on the task that was chosen for it; `held` says whether what it is about came about."""
 
     story: Story
-    task_id: str
-    number: int
-    task: dict[str, Any]
-    requests: list[dict[str, Any]]
+    candidate: dict[str, Any]  # the task and the requests, as `Story.candidates` gives them
     runs: list[list[Event]]
     held: bool
 
@@ -36,23 +33,15 @@ class Recording:
 
     def spelled(self) -> dict[str, Any]:
         """The recording as a page reads it: as the server gives a story, with the events in it."""
-        chosen = {"id": self.task_id, "number": self.number, "task": self.task, "requests": self.requests}
-        return {**self.story.spelled(), "candidates": [{**chosen, "events": self.runs}]}
+        return {**self.story.spelled(), "candidates": [{**self.candidate, "events": self.runs}]}
 
 
 def record(story: Story, registry: ExpertRegistry, library: Library) -> Recording:
     """The story on the first of its tasks on which it holds; on the first of all if it holds on none."""
     tried: list[Recording] = []
-    for one in story.candidates(library):
-        runs = [_events(request, registry) for request in one["requests"]]
-        bare = [
-            {name: value for name, value in request.items() if name != "task"} for request in one["requests"]
-        ]
-        tried.append(
-            Recording(
-                story, one["id"], one["number"], one["task"], bare, runs, _holds(story, one["task"], runs)
-            )
-        )
+    for candidate in story.candidates(library):
+        runs = [_events({"task": candidate["task"], **asked}, registry) for asked in candidate["requests"]]
+        tried.append(Recording(story, candidate, runs, _holds(story, candidate["task"], runs)))
         if tried[-1].held:
             return tried[-1]
     return tried[0]

@@ -49,21 +49,29 @@ def write_site(folder: str | Path, recordings: Sequence[Recording], known_tasks:
 
 def bundled(entry: str) -> str:
     """A module and all that it imports as one classic script: browsers load no modules from a file."""
-    order: list[str] = []
-    _in_order(entry, order, ())
-    parts = [_as_function(name, (STATIC / "js" / f"{name}.js").read_text()) for name in order]
+    parts = [_as_function(name, _source(name)) for name in modules_of(entry)]
     return '"use strict";\n(() => {\nconst modules = {};\n' + "\n".join(parts) + "\n})();\n"
 
 
-def _in_order(name: str, order: list[str], above: tuple[str, ...]) -> None:
-    """What a module imports comes before it."""
-    if name in above:
-        raise InvalidInput(f"export: the scripts {' and '.join(above)} import each other")
-    source = (STATIC / "js" / f"{name}.js").read_text()
-    for _, _, wanted in _IMPORT.findall(source):
-        if wanted not in order:
-            _in_order(wanted, order, (*above, name))
-    order.append(name)
+def modules_of(entry: str) -> list[str]:
+    """A module and all that it imports, each after what it imports itself."""
+    order: list[str] = []
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            raise InvalidInput(f"export: the scripts {' and '.join(above)} import each other")
+        for _, _, wanted in _IMPORT.findall(_source(name)):
+            if wanted not in order:
+                visit(wanted, (*above, name))
+        if name not in order:
+            order.append(name)
+
+    visit(entry, ())
+    return order
+
+
+def _source(name: str) -> str:
+    return (STATIC / "js" / f"{name}.js").read_text()
 
 
 def _as_function(name: str, source: str) -> str:

@@ -30,7 +30,7 @@ class StoryRun:
     method: str = ""
     reveal: str = WATCHABLE
     options: Mapping[str, Any] = field(default_factory=dict)
-    fixed: tuple[Cell, ...] = ()  # cells that are given with their right color
+    corrected: bool = False  # whether the cell that the task names is given, with its right color
 
     def settings(self) -> dict[str, Any]:
         """The run as a request spells it; a team's fitted numbers are for its own method alone."""
@@ -51,31 +51,41 @@ class StoryRun:
 
 
 @dataclass(frozen=True)
+class StoryTask:
+    """A published task, which of its tests, and the cell that is corrected where a run corrects one."""
+
+    id: str
+    number: int = 0
+    cell: Cell | None = None
+
+
+@dataclass(frozen=True)
 class Story:
     """Some runs on one task, the order in which they are shown, and what may be said about how they end."""
 
     name: str
     title: str
     intro: str
-    tasks: tuple[str, ...]  # published tasks, the best one first; `id/1` is a task's second test
+    tasks: tuple[StoryTask, ...]  # the best one first
     runs: tuple[StoryRun, ...]
     holds: str
     captions: Mapping[str, str]
     acts: tuple[tuple[int, ...], ...]  # runs that are shown at the same time
     both_decide: bool = False  # whether, inside the grid, every expert must decide some cells
 
-    def bodies(self, task: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The requests of the runs on a task, as ARC's JSON spells it."""
-        return [{"task": task, **run.settings(), "given": _given(run.fixed, task)} for run in self.runs]
-
     def candidates(self, library: Library) -> list[dict[str, Any]]:
-        """Each task with the requests that tell the story on it."""
+        """Each task with what is asked to tell the story on it: requests, but for the task itself."""
         found = []
-        for spelled in self.tasks:
-            task_id, _, number = spelled.partition("/")
-            task = library.task(task_id, "published", int(number or 0))
+        for one in self.tasks:
+            task = library.task(one.id, "published", one.number)
+            right = task["test"][0]["output"]
+            requests = [
+                {**run.settings(), "given": _given(one.cell, right) if run.corrected else None}
+                for run in self.runs
+            ]
+            fixed = [one.cell if run.corrected else None for run in self.runs]
             found.append(
-                {"id": task_id, "number": int(number or 0), "task": task, "requests": self.bodies(task)}
+                {"id": one.id, "number": one.number, "task": task, "requests": requests, "fixed": fixed}
             )
         return found
 
@@ -89,17 +99,13 @@ class Story:
             "acts": self.acts,
             "holds": self.holds,
             "captions": dict(self.captions),
-            "fixed": [list(map(list, run.fixed)) for run in self.runs],
         }
 
 
-def _given(fixed: Sequence[Cell], task: Mapping[str, Any]) -> list[list[int | None]] | None:
-    """The fixed cells with their right colors, as a request spells them."""
-    if not fixed:
-        return None
-    right = task["test"][0]["output"]
+def _given(cell: Cell | None, right: Sequence[Sequence[int]]) -> list[list[int | None]]:
+    """One cell with its right color, as a request spells it."""
     return [
-        [color if (row, column) in fixed else None for column, color in enumerate(colors)]
+        [color if (row, column) == cell else None for column, color in enumerate(colors)]
         for row, colors in enumerate(right)
     ]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from factordiff.web.stories import WATCHABLE, Story, StoryRun
+from collections.abc import Mapping
+
+from factordiff.web.stories import WATCHABLE, Cell, Story, StoryRun, StoryTask
 
 COLORS, PLACES = "trans-color", "trans-occ"
 A_ALONE = StoryRun("A alone", experts=(COLORS,), method="single")
@@ -28,25 +30,31 @@ def _generalists(reveal: str) -> tuple[StoryRun, ...]:
     )
 
 
+def _published(tasks: tuple[str, ...]) -> tuple[StoryTask, ...]:
+    return tuple(map(StoryTask, tasks))
+
+
 def _two(name: str, title: str, intro: str, *tasks: str) -> Story:
     """The two specialists, alone and then together."""
     runs = (A_ALONE, B_ALONE, TOGETHER)
-    return Story(name, title, intro, tasks, runs, "001", SPECIALISTS, ALONE_THEN_TOGETHER, both_decide=True)
+    return Story(
+        name, title, intro, _published(tasks), runs, "001", SPECIALISTS, ALONE_THEN_TOGETHER, both_decide=True
+    )
 
 
-def _change(name: str, title: str, team: str, fixed: tuple[int, int], *tasks: str) -> Story:
-    """A wrong answer, one corrected cell, and the rest recomputed."""
+def _change(name: str, title: str, team: str, cells: Mapping[str, Cell]) -> Story:
+    """A wrong answer, one corrected cell, and the rest recomputed; `cells` are by task."""
     return Story(
         name,
         title,
         "First the answer as it comes. Then one cell is corrected, and the rest is drawn anew.",
-        tasks,
-        (StoryRun("Before", team=team), StoryRun("One cell corrected", team=team, fixed=(fixed,))),
+        tuple(StoryTask(task, cell=cell) for task, cell in cells.items()),
+        (StoryRun("Before", team=team), StoryRun("One cell corrected", team=team, corrected=True)),
         "01",
         {
             "0": "Not right. Now one wrong cell is corrected (ringed), and nothing else.",
             "01": "One corrected cell, and all others that were wrong changed with it: now the answer is right.",
-            "00": "One corrected cell changes others, but not all that were wrong.",
+            "00": "One corrected cell is not enough here: the answer is still not right.",
             "1": "Right at once: there was nothing to correct.",
         },
         ((0,), (1,)),
@@ -64,7 +72,7 @@ def _against(
         "01": f"“{runs[1].label}” is right, “{runs[0].label}” is not.",
         holds: says,
     }
-    return Story(name, title, intro, tasks, runs, holds, captions, ((0, 1),))
+    return Story(name, title, intro, _published(tasks), runs, holds, captions, ((0, 1),))
 
 
 STORIES = (
@@ -86,8 +94,18 @@ STORIES = (
         "B finds the columns that have to be filled. What they are filled with is A’s to say.",
         "2281f1f4", "8d510a79", "a699fb00",
     ),
-    _change("change-its-mind", "Change its mind", "full+full", (0, 9), "1bfc4729"),
-    _change("one-line", "One cell decides a line", "col+occ", (5, 4), "22eb0ac0"),
+    _change(
+        "change-its-mind",
+        "Change its mind",
+        "full+full",
+        {"1bfc4729": (0, 9), "2281f1f4": (5, 0), "05269061": (1, 1)},
+    ),
+    _change(
+        "one-line",
+        "One cell decides a line",
+        "col+occ",
+        {"22eb0ac0": (5, 4), "08ed6ac7": (6, 7), "1bfc4729": (8, 8)},
+    ),
     _against(
         "routing-or-product",
         "Routing against the product",
@@ -122,7 +140,7 @@ STORIES = (
         "one-errs",
         "One errs, the other does not",
         "Two models that both know the whole task, with different networks inside.",
-        ("22eb0ac0", "1e0a9b12"),
+        _published(("22eb0ac0", "1e0a9b12")),
         _generalists("fast"),
         "011",
         {
@@ -140,7 +158,7 @@ STORIES = (
         "an-honest-failure",
         "An honest failure",
         "What nobody knows, nobody can put together.",
-        ("0d3d703e", "23581191", "1caeab9d"),
+        _published(("0d3d703e", "23581191", "1caeab9d")),
         _generalists(WATCHABLE),
         "000",
         {

@@ -13,7 +13,7 @@ async function played(candidate, signal) {
   return Promise.all(candidate.requests.map(async (request, number) => {
     const run = new Run(request.experts, request.method);
     if (candidate.events) candidate.events[number].forEach((event) => run.take(event));
-    else await api.solve(request, (event) => run.take(event), signal);
+    else await api.solve({ task: candidate.task, ...request }, (event) => run.take(event), signal);
     return run;
   }));
 }

@@ -69,7 +69,7 @@ export function requestOf(state, settings, about) {
 }
 
 // The settings that a request spells, as the form keeps them.
-export function settingsOf({ task, test, experts, method, reveal, seed, given, ...options }, about) {
+export function settingsOf({ experts, method, reveal, given, ...options }, about) {
   const [rule, number] = reveal.split(":");
   return { ...freshSettings(about), experts, method, rule, number: number === undefined ? null : Number(number), options: numbersOf({ experts, options }) };
 }

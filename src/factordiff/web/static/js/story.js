@@ -26,7 +26,7 @@ export function drawTask(root, task) {
 
 class Panel {
   constructor(label, run, truth, fixed, onLook) {
-    Object.assign(this, { label, run, truth, fixed: new Set(fixed.map(([row, column]) => row * SIDE + column)) });
+    Object.assign(this, { label, run, truth, fixed: new Set(fixed ? [fixed[0] * SIDE + fixed[1]] : []) });
     this.width = truth[0].length;
     const look = (row, column) => onLook(this, row * SIDE + column);
     this.grid = new GridView(`${label}: the answer`, truth.length, this.width, { look });
@@ -87,7 +87,7 @@ export class StoryView {
   constructor(roots, { story, candidate, runs, outcome }, onLook) {
     Object.assign(this, { roots, story, runs, outcome });
     const truth = candidate.task.test[0].output;
-    this.panels = runs.map((run, number) => new Panel(story.labels[number], run, truth, story.fixed[number], onLook));
+    this.panels = runs.map((run, number) => new Panel(story.labels[number], run, truth, candidate.fixed[number], onLook));
     const lengths = story.acts.map((act, number) => Math.max(...act.map((place) => runs[place].steps.length)) + (number < story.acts.length - 1 ? HOLD : 0));
     this.starts = lengths.map((_, act) => lengths.slice(0, act).reduce((sum, length) => sum + length, 0));
     this.length = lengths.reduce((sum, length) => sum + length, 0);

@@ -327,14 +327,14 @@ async function openStory(name) {
   const story = (await api.stories()).stories.find((one) => one.name === name);
   if (!story) throw new Error(`There is no story “${name}” that these experts can tell.`);
   const [candidate] = story.candidates;
-  const correcting = story.fixed.find((cells) => cells.length);
+  const correcting = candidate.fixed.find(Boolean);
   const request = correcting ? candidate.requests[0] : candidate.requests.at(-1);
   const begun = freshState(about);
   begun.settings[0] = settingsOf(request, about);
   begun.settings[1] = otherWay(begun.settings[0]);
   begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.task };
   take(begun);
-  if (correcting) guide.wanted = correcting[0][0] * SIDE + correcting[0][1];
+  if (correcting) guide.wanted = correcting[0] * SIDE + correcting[1];
   await solve();
 }
 
