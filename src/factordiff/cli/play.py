@@ -124,7 +124,8 @@ def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
     page = write_site(folder, recordings, len(library.listing))
     size = sum(path.stat().st_size for path in page.parent.iterdir()) / 1e6
     console.print(
-        f"{len(recordings)} stories, {size:.1f} MB: open [bold]{page}[/] in a browser", soft_wrap=True
+        f"{len(recordings)} {'story' if len(recordings) == 1 else 'stories'}, {size:.1f} MB: open [bold]{page}[/] in a browser",
+        soft_wrap=True,
     )
     for one in recordings:
         if not one.held:

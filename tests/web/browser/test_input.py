@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
@@ -150,6 +151,16 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
         assert picture.format == "PNG"
         assert picture.width > 600
         still = picture.convert("RGB").copy()
+    # The input on the left, and the colors of who decides in the legend below the grids.
+    style = "getComputedStyle(document.documentElement).getPropertyValue(name)"
+    color = partial(page.evaluate, f"name => {style}")
+    seen = [
+        {"#{:02x}{:02x}{:02x}".format(*still.getpixel((x, y))) for x in xs for y in ys}
+        for xs, ys in ((range(25, 183), range(70, 226)), (range(208, 700), range(230, still.height)))
+    ]
+    asked = set(colors(page.locator(".pair.asked .grid").first.locator(".cell")))
+    assert {color(f"--c{value}") for value in asked} <= seen[0]
+    assert {color("--e0"), color("--e1")} <= seen[1]
     with Image.open(saved("#save-gif")) as film:
         assert film.format == "GIF"
         assert film.n_frames == steps + 1 == 13

@@ -62,12 +62,12 @@ function drawWords(pen, lane, left, top) {
   pen.font = "13px ui-sans-serif, system-ui, sans-serif";
   pen.fillStyle = style.color;
   pen.fillText(lane.verdict.textContent, left, top);
-  let across = left + SIDE_LENGTH + GAP;
+  let across = left;
   for (const [place, entry] of [...lane.legend.children].entries()) {
     pen.fillStyle = colors.getPropertyValue(`--e${place}`);
-    pen.fillRect(across, top - 10, 11, 11);
+    pen.fillRect(across, top + 12, 11, 11);
     pen.fillStyle = style.color;
-    pen.fillText(entry.textContent, across + 17, top);
+    pen.fillText(entry.textContent, across + 17, top + 22);
     across += 17 + pen.measureText(entry.textContent).width + 18;
   }
 }
