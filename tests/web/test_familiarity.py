@@ -58,6 +58,23 @@ def test_one_demonstration_is_no_evidence_and_nobody_is_asked_unless_wanted() ->
     assert not registry.known.measured
 
 
+def test_who_stops_in_between_leaves_what_was_measured_to_the_next() -> None:
+    registry = copying()
+    expert, known = registry["even"].expert, registry.known
+    left = iter(range(5))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        known.bits("even", expert, registry.device, check)
+    begun = list(known.measured["even"])
+    assert len(begun) == 5
+    assert known.bits("even", expert, registry.device, lambda: None)[:5] == begun
+    assert len(known.measured["even"]) == len(known.tasks) > 5
+
+
 @pytest.mark.slow
 def test_the_shipped_experts_know_their_tasks_and_not_noise() -> None:
     registry = ExpertRegistry.load(["trans-full", "conv-full"])

@@ -47,14 +47,12 @@ class KnownTasks:
         return [parse_task(one, "known", "library") for one in spelled if len(one["train"]) > 1]
 
     def bits(self, name: str, expert: Expert, device: torch.device, check: Callable[[], None]) -> list[float]:
-        """Bits a cell of each known task; `check` raises to stop in between, and nothing is kept then."""
-        if name not in self.measured:
-            found = []
-            for task in self.tasks:
-                check()
-                found.append(bits_per_cell(expert, task, device))
-            self.measured[name] = found
-        return self.measured[name]
+        """Bits a cell of each known task; `check` raises to stop in between, and the next who asks goes on there."""
+        found = self.measured.setdefault(name, [])
+        for task in self.tasks[len(found) :]:
+            check()
+            found.append(bits_per_cell(expert, task, device))
+        return found
 
     def familiarity(
         self,

@@ -119,8 +119,8 @@ class SolveRequest(BaseModel):
         """The options that were given, checked by the method that takes them."""
         given = {
             name: value
-            for name in type(self).model_fields.keys() - SolveRequest.model_fields.keys()
-            if (value := getattr(self, name)) is not None
+            for name in type(self).model_fields
+            if name not in SolveRequest.model_fields and (value := getattr(self, name)) is not None
         }
         return self.how.check(given, self.names)
 

@@ -3,6 +3,22 @@
 import * as api from "./api.js";
 import { element } from "./grid.js";
 
+// In plain words; a method that is not among them speaks for itself.
+const METHODS = {
+  routing: "Each cell goes to the expert with the largest margin there. The paper’s method.",
+  "soft-routing": "Every expert speaks for every cell, weighted by its margin.",
+  evidence: "Who has predicted well what lies around a cell speaks for it.",
+  single: "One expert alone.",
+  mixture: "The average of the experts’ distributions, cell by cell.",
+  product: "The product of the experts’ distributions, cell by cell.",
+  "geometric-mean": "The product with exponents that add up to one.",
+  superdiff: "One expert per step for the whole grid, by the density of what is drawn so far.",
+  "superdiff-and": "Weights that keep all experts’ densities equal.",
+  fkc: "Particles drawn from the product and reweighted (Feynman–Kac).",
+  rne: "Particles drawn from the mixture and reweighted.",
+  views: "Where from the occupancy expert, which color from the other.",
+  vote: "Each expert answers alone, several times; every cell takes the majority.",
+};
 const RULES = {
   exact: "one cell a pass, surest first", fast: "fast, as in `solve`", confidence: "surest first, in T steps",
   margin: "all above a margin", entropy: "as many as entropy allows",
@@ -39,7 +55,7 @@ export class SettingsForm {
       element("summary", { "data-name": "fold" }, "Settings"), this.#fields());
     this.root.replaceChildren(element("legend", {}, compared ? `Method ${"AB"[this.lane]}` : "Who and how"),
       element("div", { class: "choices" }, this.#who(), this.#how()), this.#experts(),
-      element("p", { class: "says" }, this.method?.summary.replaceAll("$", "").replace(/\\[a-z]+/g, "") ?? ""), details);
+      element("p", { class: "says" }, METHODS[this.settings.method] ?? this.method?.summary ?? ""), details);
     if (focused) this.root.querySelector(`[data-name="${focused}"]`)?.focus();
     this.#disable();
   }

@@ -27,6 +27,7 @@ let running = null;
 let listing = [];
 let brush, editor, forms, player, about, guide;
 const undo = new Undo();
+const REMEMBERED = 30;
 const solved = new Map(); // request -> run, so that what was taken back is there at once
 
 function complain(error) {
@@ -107,8 +108,12 @@ function travel(to) {
   ended();
 }
 
+// The address described something else: a reload is to find what is here now.
+const leaveAddress = () => history.replaceState(null, "", location.pathname);
+
 // Something changed that the shown run does not know about.
 function stale() {
+  leaveAddress();
   noted();
   showStage();
   guide.hide();
@@ -165,6 +170,7 @@ async function openTask(id, source, number) {
 }
 
 function useOwn(content) {
+  leaveAddress();
   Object.assign(state, { task: { id: null, source: "own", number: 0, content }, edited: true, test: 0, given: {} });
   guide.forget();
   showTask();
@@ -210,6 +216,7 @@ async function solve() {
         follow();
       }, control.signal);
       solved.set(JSON.stringify(request), lane.run);
+      if (solved.size > REMEMBERED) solved.delete(solved.keys().next().value);
     } catch (error) {
       if (control.signal.aborted) return;
       lane.run.error = error.message;
@@ -269,7 +276,7 @@ function wire() {
   on("theme", "change", (event) => useTheme(event.target.value));
   on("copy-link", "click", copyLink);
   on("show-keys", "click", () => by("keys").showModal());
-  const gallery = new Gallery(listing, guarded((id) => openTask(id, "rearc", 0)));
+  const gallery = new Gallery(listing, guarded((id) => { leaveAddress(); return openTask(id, "rearc", 0); }));
   on("choose", "click", () => gallery.open());
   on("source", "change", (event) => openTask(state.task.id, event.target.value, 0));
   on("instance", "change", async (event) => {
