@@ -38,6 +38,10 @@ def test_a_method_that_does_not_fit_says_why(served: Served) -> None:
     assert "expected some of even, odd, where" in reply.json["reason"]
 
 
+def test_other_experts_have_no_stories(served: Served) -> None:
+    assert served.ask("GET", "/api/v1/stories").json == {"version": 1, "known_tasks": 120, "stories": []}
+
+
 def test_there_are_120_tasks_and_each_can_be_had(served: Served) -> None:
     tasks = served.ask("GET", "/api/v1/tasks").json["tasks"]
     assert len(tasks) == 120

@@ -23,6 +23,12 @@ def tab_to(page: Page, selector: str, most: int = 60) -> None:
     raise AssertionError(f"{selector} was not reached with {most} presses of Tab")
 
 
+def whole(page: Page) -> bytes:
+    """The page from its top to its end."""
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    return page.screenshot(full_page=True)
+
+
 def keep(picture: bytes, path: Path) -> None:
     """Save a picture in 256 colors: a third of the bytes."""
     few = Image.open(BytesIO(picture)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
@@ -134,7 +140,7 @@ def test_the_shipped_specialists_solve_a_task_in_the_browser(browser: BrowserCon
         expect(page.locator("#status")).to_have_text("routing: right")
         scrub(page, 60)
         routing(page).nth(43).hover()
-        keep(page.screenshot(full_page=True), pictures / "playground-light.png")
+        keep(whole(page), pictures / "playground-light.png")
         page.close()
         assert watched.complaints == []
     assert (pictures / "playground-light.png").stat().st_size > 20_000
@@ -160,7 +166,7 @@ def test_dark_mode_follows_the_system_and_the_choice(page: Page, pictures: Path)
     page.check("#alternative")
     solve(page)
     expect(page.locator(".second")).to_have_count(2)
-    keep(page.screenshot(full_page=True), pictures / "playground-dark.png")
+    keep(whole(page), pictures / "playground-dark.png")
     page.select_option("#theme", "auto")
 
 

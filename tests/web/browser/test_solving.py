@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from playwright.sync_api import Page, expect
 
+from factordiff.composition import method
+from factordiff.composition.method import declare
+from factordiff.composition.mixture import Mixture
+from factordiff.composition.options import Option
 from tests.web.browser.acts import answer, choose, colors, hidden, pick, routing, scrub, solve, unfold
+from tests.web.browser.conftest import Watched
 from tests.web.serving import LIBRARY, Served, until
 
 TASK = "23581191"
@@ -184,3 +192,20 @@ def test_attempt_2_is_what_an_expert_answers_alone(page: Page) -> None:
     choose(page, "team", "expert:left")
     solve(page)
     expect(second).to_contain_text("Alone, no expert answers otherwise.")
+
+
+def test_a_method_of_ones_own_is_on_the_page(pages: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "_SPECS", dict(method._SPECS))
+    declare("toy", Option("sharpness", "How sharp.", default=0.5, most=2.0))(lambda sharpness: Mixture())
+    page = pages.open()
+    choose(page, "method", "toy")
+    unfold(page)
+    sharpness = page.locator('fieldset >> nth=0 >> [data-name="sharpness"]')
+    expect(sharpness).to_have_value("0.5")
+    sharpness.fill("1.5")
+    choose(page, "rule", "fast")
+    solve(page)
+    expect(page.locator("#status")).to_contain_text("toy: ")
+    with page.expect_download() as download:
+        page.click("#save-trace")
+    assert json.loads(download.value.path().read_text())["runs"][0]["request"]["sharpness"] == 1.5

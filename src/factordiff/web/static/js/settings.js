@@ -94,7 +94,7 @@ export class SettingsForm {
       about.teams.length ? element("optgroup", { label: "Teams, with their fitted numbers" },
         ...about.teams.map((one) => option(`team:${one.name}`, `${one.experts.join(" + ")}${Object.keys(one.options).length ? ` (${sayNumbers(one.options)})` : ""}`))) : null,
       element("optgroup", { label: "One alone" }, ...about.experts.map((one) => option(`expert:${one.name}`, one.name))),
-      option("pick", "Choose some…")));
+      option("pick", value === "pick" ? settings.experts.join(" + ") : "Choose some…")));
   }
 
   #choose(value) {
