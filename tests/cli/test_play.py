@@ -107,6 +107,12 @@ def test_nothing_is_recorded_for_a_folder_that_is_full(specialists: Path) -> Non
     assert "not empty; name a new folder" in str(result.exception)
 
 
+def test_a_story_that_is_none_is_refused_with_those_there_are(specialists: Path) -> None:
+    result = CliRunner().invoke(app, ["play", "--curate", "nothing"])
+    assert isinstance(result.exception, Unavailable)
+    assert "these experts tell together, got 'nothing'" in str(result.exception)
+
+
 def test_experts_that_tell_no_story_are_told_so(expert: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["play", "--experts", str(expert), "--export", str(tmp_path / "site")])
     assert isinstance(result.exception, Unavailable)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from factordiff.errors import InvalidInput
 from factordiff.web import site
-from factordiff.web.record import Recording, record, record_all
+from factordiff.web.library import Library
+from factordiff.web.record import Recording, record, record_all, tasks_that_hold
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.site import bundled, write_site
 from factordiff.web.stories import Story, StoryRun, StoryTask, stories_for, tellable
@@ -89,6 +92,35 @@ def test_corrected_cells_are_given_with_their_right_color() -> None:
     given = corrected["requests"][1]["given"]
     there = {(r, c): color for r, row in enumerate(given) for c, color in enumerate(row) if color is not None}
     assert there == {(3, 9): right[3][9]}
+
+
+class Few(Library):
+    """Two of the tasks."""
+
+    @cached_property
+    def listing(self) -> list[dict[str, Any]]:
+        return [one for one in LIBRARY.listing if one["id"] in (TASK, OTHER)]
+
+
+def test_the_tasks_on_which_a_story_holds_can_be_found() -> None:
+    heard: list[tuple[int, int, str]] = []
+    found = tasks_that_hold(story(), halves(TASK), Few(), lambda *progress: heard.append(progress))
+    assert found == [StoryTask(TASK)]
+    assert sorted(task for _, _, task in heard) == sorted([TASK, OTHER])
+    assert {total for _, total, _ in heard} == {2}
+
+
+def test_a_correction_is_tried_with_the_first_wrong_decision() -> None:
+    """The one who knows the left half is surest of its first cell, and wrong first in the column beside its half."""
+    told = story(holds="00")
+    runs = (told.runs[0], replace(told.runs[0], corrected=True))
+    found = tasks_that_hold(replace(told, runs=runs, both_decide=False), halves(TASK), Few(), None)
+    assert [one.id for one in found if one.id == TASK] == [TASK]
+    right = LIBRARY.task(TASK, "published", 0)["test"][0]["output"]
+    cell = next(one.cell for one in found if one.id == TASK)
+    assert cell is not None
+    assert cell[1] >= 5
+    assert cell[0] < len(right)
 
 
 @pytest.mark.parametrize("one", STORIES, ids=lambda one: one.name)

@@ -40,6 +40,13 @@ def play(
             help="Write the stories as a site that needs no server into a new folder, and start none.",
         ),
     ] = "",
+    curate: Annotated[
+        str,
+        typer.Option(
+            metavar="STORY",
+            help="Name the published tasks on which a story comes out as it is meant to, and start no server.",
+        ),
+    ] = "",
 ) -> None:
     """Solve tasks in the browser and watch who decides each cell.
 
@@ -77,6 +84,9 @@ def play(
         registry = ExpertRegistry.load(names, choose_device(device))
     if export:
         _export(export, registry, console)
+        return
+    if curate:
+        _curate(curate, registry, console)
         return
     private = host in LOOPBACK_ADDRESSES
     server = build_server(
@@ -123,13 +133,38 @@ def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
         )
     page = write_site(folder, recordings, len(library.listing))
     size = sum(path.stat().st_size for path in page.parent.iterdir()) / 1e6
-    console.print(
-        f"{len(recordings)} {'story' if len(recordings) == 1 else 'stories'}, {size:.1f} MB: open [bold]{page}[/] in a browser",
-        soft_wrap=True,
-    )
+    told = "1 story" if len(recordings) == 1 else f"{len(recordings)} stories"
+    console.print(f"{told}, {size:.1f} MB: open [bold]{page}[/] in a browser", soft_wrap=True)
     for one in recordings:
         if not one.held:
             console.print(f"[yellow]{one.story.name}: came out as {one.outcome}, not {one.story.holds}[/]")
+
+
+def _curate(name: str, registry: ExpertRegistry, console: Console) -> None:
+    """Try a story on every published task."""
+    from rich.progress import Progress
+
+    from factordiff.web.library import Library
+    from factordiff.web.record import tasks_that_hold
+    from factordiff.web.stories import tellable
+    from factordiff.web.story_list import STORIES
+
+    known = {story.name: story for story in tellable(STORIES, registry)}
+    if name not in known:
+        raise Unavailable(
+            f"curate: these experts tell {', '.join(known) or 'none of the stories'}, got {name!r}"
+        )
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("trying", total=None)
+        found = tasks_that_hold(
+            known[name],
+            registry,
+            Library(),
+            lambda done, total, task: progress.update(bar, completed=done, total=total, description=task),
+        )
+    for one in found:
+        console.print(f"{one.id}, test {one.number}{'' if one.cell is None else f', cell {one.cell}'}")
+    console.print(f"{name} holds on {len(found)} published tests")
 
 
 def experts_to_meet() -> list[str]:

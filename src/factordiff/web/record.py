@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from factordiff.arc.grid import SIDE
 from factordiff.web.library import Library
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import read_request
 from factordiff.web.run import Event, perform, prepare
-from factordiff.web.stories import Story
+from factordiff.web.stories import Cell, Story, StoryTask
 
 Progress = Callable[[int, int, str], None]
 
@@ -62,6 +63,41 @@ def record_all(
     return found
 
 
+def tasks_that_hold(
+    story: Story, registry: ExpertRegistry, library: Library, on_progress: Progress | None = None
+) -> list[StoryTask]:
+    """Every published test on which the story holds: what to name when its own tasks no longer do.
+
+    A story that corrects a cell is tried with the first wrong decision of its first run.
+    """
+    tests = [StoryTask(one["id"], number) for one in library.listing for number in range(one["published"])]
+    found = []
+    for done, test in enumerate(tests):
+        if on_progress is not None:
+            on_progress(done, len(tests), test.id)
+        if any(run.corrected for run in story.runs):
+            first = replace(story, tasks=(test,), runs=story.runs[:1]).candidates(library)[0]
+            events = _events({"task": first["task"], **first["requests"][0]}, registry)
+            test = replace(test, cell=_first_wrong(first["task"], events))
+            if test.cell is None:
+                continue
+        if record(replace(story, tasks=(test,)), registry, library).held:
+            found.append(test)
+    return found
+
+
+def _first_wrong(task: dict[str, Any], events: list[Event]) -> Cell | None:
+    """The cell of the right grid that was decided otherwise before any other."""
+    right = task["test"][0]["output"]
+    for step in events[1:-1]:
+        for cell in step["revealed"]:
+            row, column = divmod(cell, SIDE)
+            inside = row < len(right) and column < len(right[0])
+            if inside and events[-1]["canvas"][cell] != right[row][column]:
+                return row, column
+    return None
+
+
 def _events(request: dict[str, Any], registry: ExpertRegistry) -> list[Event]:
     """The events of one run, without the parts that a page does not show."""
     events: list[Event] = []
@@ -79,7 +115,7 @@ def _holds(story: Story, task: dict[str, Any], runs: list[list[Event]]) -> bool:
 
 def _all_decide(task: dict[str, Any], events: list[Event]) -> bool:
     right = task["test"][0]["output"]
-    inside = {row * 10 + column for row in range(len(right)) for column in range(len(right[0]))}
+    inside = {row * SIDE + column for row in range(len(right)) for column in range(len(right[0]))}
     speakers = {
         step["routing"][step["cells"].index(cell)]
         for step in events[1:-1]

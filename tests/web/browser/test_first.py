@@ -186,7 +186,9 @@ def test_no_barrier_and_nothing_outside_the_screen(
     assert barriers(page) == []
     page.evaluate("scrollTo(0, 0)")
     expect(page.locator(".story-panel .grid").first).to_be_in_viewport()
+    page.click("#last")
     if size == "phone" and not dark:
+        page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
         keep(page.screenshot(), pictures / "first-phone.png")
 
 
