@@ -100,7 +100,7 @@ class Watched:
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(address or self.address)
         if ready:
-            expect(page.locator("html[data-ready=yes]")).to_be_attached()
+            expect(page.locator("html[data-ready=yes]")).to_be_attached(timeout=90_000)  # it may solve first
         return page
 
 

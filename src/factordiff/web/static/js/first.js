@@ -7,7 +7,7 @@ import { listenToKeys } from "./keyboard.js";
 import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
 import { recorded, stories, tell } from "./source.js";
-import { StoryView } from "./story.js";
+import { StoryView, drawTask } from "./story.js";
 
 const by = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -49,7 +49,11 @@ async function open(story) {
   by("panels").replaceChildren();
   for (const card of by("cards").children) card.setAttribute("aria-pressed", card.dataset.name === story.name);
   by("try").href = `workbench.html#story=${encodeURIComponent(story.name)}`;
-  const told = await tell(story, control.signal);
+  drawTask(by("task"), story.candidates[0].task); // something to look at while they think
+  let steps = 0;
+  const told = await tell(story, control.signal, (event) => {
+    if (asking === control && event.event === "step") by("caption").textContent = `Asking the experts: ${++steps} steps so far…`;
+  });
   if (asking !== control) return;
   looked = { panel: null, cell: null };
   view = new StoryView({ title: by("story-title"), caption: by("caption"), task: by("task"), panels: by("panels") }, told, look);
