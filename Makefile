@@ -2,11 +2,17 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+AXE    := build/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test test-core test-slow test-gpu test-web check bench tree docs clean
+.PHONY: demo site test test-core test-slow test-gpu test-web check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
+
+# The stories as a page that needs no server: build/site/index.html, or any static host.
+site: $(VENV)/.ready
+	rm -rf build/site
+	$(BIN)/factordiff play --export build/site
 
 test: $(VENV)/.ready
 	$(BIN)/pytest -n 2
@@ -22,7 +28,7 @@ test-gpu:
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"
 
-test-web: $(VENV)/.ready-web
+test-web: $(VENV)/.ready-web $(AXE)
 	FACTORDIFF_BROWSER=1 $(BIN)/pytest -o addopts="--strict-markers -q" tests/web/browser  # without shape checks: faster
 
 check: $(VENV)/.ready
@@ -49,6 +55,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
 	touch $@
+
+# What looks for barriers on the page; only these tests use it, so it comes from npm when they are run.
+$(AXE):
+	npm install --silent --no-save --prefix build/axe axe-core@4.14.0
 
 # The browser is Debian's: it is installed when it is missing, which needs root.
 CHROMIUM := /usr/bin/chromium

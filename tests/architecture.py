@@ -52,6 +52,8 @@ ALWAYS_THERE = {
 }  # fmt: skip
 CORE_NEEDS = {"torch", "numpy", "safetensors", "jaxtyping", "scipy"}
 QUICK = {"typer", "rich", "click"}
+# The playground is an extra as a whole; its requests and events are pydantic's models.
+WEB_NEEDS = {*ALWAYS_THERE, "pydantic"}
 
 
 def layer(place: str) -> str:
@@ -116,7 +118,8 @@ def import_weight(place: str, source: str) -> Iterator[str]:
     verb = here in ("__main__", "__init__") or any(
         name == "factordiff.cli.app.app" for _, name in imports(tree)
     )
-    allowed = QUICK if verb else CORE_NEEDS if here in CORE else ALWAYS_THERE
+    above = WEB_NEEDS if here == "web" else ALWAYS_THERE
+    allowed = QUICK if verb else CORE_NEEDS if here in CORE else above
     for line, name in imports(tree):
         package = name.split(".")[0]
         if package == "factordiff":

@@ -16,7 +16,7 @@ from factordiff.web.library import Library
 from factordiff.web.limits import Limits
 from factordiff.web.listening import listen
 from factordiff.web.protection import LOOPBACK
-from factordiff.web.roster import Roster
+from factordiff.web.registry import ExpertRegistry
 from factordiff.web.running import make_server
 from factordiff.web.server import build_server
 from factordiff.web.worker import Worker
@@ -90,9 +90,9 @@ def until(condition, seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def serve(roster: Roster, limits: Limits | None = None) -> Iterator[Served]:
+def serve(registry: ExpertRegistry, limits: Limits | None = None) -> Iterator[Served]:
     faults: list[Exception] = []
-    application = build_server(roster, limits, hosts=LOOPBACK, library=LIBRARY, on_fault=faults.append)
+    application = build_server(registry, limits, hosts=LOOPBACK, library=LIBRARY, on_fault=faults.append)
     listening = listen("127.0.0.1", 0)
     server = make_server(application, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

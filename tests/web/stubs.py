@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, COLORS, SIDE, to_canvas
 from factordiff.experts.condition import Condition
-from factordiff.web.roster import Entry, Roster
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 
 CELL = torch.arange(CELLS)
 
@@ -91,12 +91,14 @@ def checkered() -> Tensor:
     return (CELL // SIDE + CELL % SIDE) % 2 == 0
 
 
-def copying(cost: float = 0.0) -> Roster:
-    return Roster(
+def copying(cost: float = 0.0) -> ExpertRegistry:
+    return ExpertRegistry(
         [
-            Entry("even", Copyist(checkered(), cost), about={"backbone": "stub", "parameters": 10}),
-            Entry("odd", Copyist(~checkered(), cost)),
-            Entry("where", Copyist(checkered(), cost), "occupancy"),
+            RegisteredExpert(
+                "even", Copyist(checkered(), cost), about={"backbone": "stub", "parameters": 10}
+            ),
+            RegisteredExpert("odd", Copyist(~checkered(), cost)),
+            RegisteredExpert("where", Copyist(checkered(), cost), "occupancy"),
         ]
     )
 

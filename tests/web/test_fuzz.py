@@ -14,9 +14,8 @@ from tests.web.stubs import task
 
 VALID = {
     "version": 1, "task": task(), "test": 0, "experts": ["even", "odd"], "method": "routing",
-    "temperatures": {"even": 0.5}, "factors": "row", "reveal": {"rule": "confidence", "steps": 2},
-    "particles": 2, "softness": 0.1, "seed": 3,
-    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "alternative": True,
+    "temperatures": {"even": 0.5}, "factors": "row", "reveal": "confidence:2", "seed": 3,
+    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "alternative": True, "evidence": False,
     "stream": False, "detail": False, "deadline": 5.0,
 }  # fmt: skip
 ODD = [

@@ -100,7 +100,7 @@ class Client(threading.Thread):
         color = self.rng.randrange(10)
         body = {
             "task": task(side=5, color=color), "experts": ["even", "odd"], "detail": self.rng.random() < 0.5,
-            "stream": self.rng.random() < 0.5, "reveal": {"rule": "confidence", "steps": STEPS},
+            "stream": self.rng.random() < 0.5, "reveal": f"confidence:{STEPS}",
         }  # fmt: skip
         begun = time.monotonic()
         reply = ask(connection, "POST", "/api/v1/solve", body)

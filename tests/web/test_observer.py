@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -12,14 +13,14 @@ from factordiff.web.request import read_request
 from factordiff.web.run import perform, prepare
 from tests.web.stubs import copying, task
 
-ROSTER = copying()
+REGISTRY = copying()
 MOSTLY = [[None] * 8 + [0, 0], [None, 5, None], *[[0] * 10] * 8]  # few cells are left, so few steps
 
 
 def events_of(**changes: object) -> list[dict]:
-    request = read_request({"task": task(), **changes}, ROSTER.names(), Limits())
+    request = read_request(json.dumps({"task": task(), **changes}).encode(), REGISTRY.names(), Limits())
     events: list[dict] = []
-    perform(prepare(request, ROSTER), events.append, lambda: None)
+    perform(prepare(request, REGISTRY), events.append, lambda: None)
     return events
 
 
@@ -28,9 +29,9 @@ def steps_of(events: list[dict]) -> list[dict]:
 
 
 METHODS = ["routing", "soft-routing", "mixture", "product", "superdiff", "single", "views"]
-RULES = ["fast", "exact", "margin", "entropy", "product", "frechet"]
+RULES = ["fast", "exact", "margin:0.9", "entropy:0.005", "product:0.9", "frechet:0.9", "block:10x3"]
 BOTH = [
-    *((method, rule) for method in METHODS for rule in ("confidence", "ancestral")),
+    *((method, rule) for method in METHODS for rule in ("confidence:7", "ancestral:7")),
     *(("routing", rule) for rule in RULES),
 ]
 
@@ -38,7 +39,7 @@ BOTH = [
 @pytest.mark.parametrize(("method", "rule"), BOTH)
 def test_steps_are_those_of_the_trace(method: str, rule: str) -> None:
     experts = {"single": ["odd"], "views": ["where", "odd"]}.get(method, ["even", "odd"])
-    events = events_of(method=method, experts=experts, reveal={"rule": rule, "steps": 7}, given=MOSTLY)
+    events = events_of(method=method, experts=experts, reveal=rule, given=MOSTLY)
     trace = Trace.from_json(events[-1]["trace"])
     steps = steps_of(events)
     assert len(steps) == len(trace.steps) > 0
@@ -54,7 +55,7 @@ def test_steps_are_those_of_the_trace(method: str, rule: str) -> None:
 
 
 def test_distributions_are_those_of_the_experts() -> None:
-    for step in steps_of(events_of(reveal={"rule": "confidence", "steps": 4})):
+    for step in steps_of(events_of(reveal="confidence:4")):
         assert len(step["experts"]) == 2
         for voice in [*step["experts"], step["composed"]]:
             assert len(voice["best"]) == len(voice["log_doubt"]) == len(voice["probs"]) == len(step["cells"])
@@ -81,7 +82,7 @@ def test_temperatures_change_what_is_compared() -> None:
 
 
 def test_a_vote_shows_one_run_after_the_other() -> None:
-    events = events_of(method="vote", particles=3, reveal={"rule": "confidence", "steps": 5}, seed=3)
+    events = events_of(method="vote", runs=3, reveal="confidence:5", seed=3)
     steps = steps_of(events)
     assert sorted(step["number"] for step in steps) == list(range(10))
     runs = {run: [step for step in steps if step["run"] == run] for run in (0, 1)}
@@ -93,7 +94,7 @@ def test_a_vote_shows_one_run_after_the_other() -> None:
 
 
 def test_particles_follow_the_first_of_them() -> None:
-    events = events_of(method="fkc", particles=4, given=MOSTLY, reveal={"rule": "ancestral", "steps": 6})
+    events = events_of(method="fkc", particles=4, given=MOSTLY, reveal="ancestral:6")
     steps = steps_of(events)
     assert steps
     for before, after in itertools.pairwise(steps):

@@ -2,54 +2,52 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
 from factordiff.experts.store import save_expert
-from factordiff.sampling.rules import rule_named
 from factordiff.solving.members import Member
 from factordiff.solving.solver import solve_task
 from factordiff.solving.team import Team
 from factordiff.web.limits import Limits
+from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import read_request
-from factordiff.web.roster import Roster
-from factordiff.web.run import perform, prepare, rule_of
+from factordiff.web.run import perform, prepare
 from tests.experts.networks import small
 from tests.web.stubs import copying, task
 
 
 @pytest.fixture(scope="module")
-def roster(tmp_path_factory: pytest.TempPathFactory) -> Roster:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> ExpertRegistry:
     """Two small networks whose every weight was stirred: sure of nothing, and not of one mind."""
     folder = tmp_path_factory.mktemp("experts")
     for seed, name in enumerate(("one", "two")):
         save_expert(small("trans-ir", seed=seed, layout=[10, 10]), folder / name, {"objective": "full"})
-    return Roster.load([str(folder / "one"), str(folder / "two")])
+    return ExpertRegistry.load([str(folder / "one"), str(folder / "two")])
 
 
 @pytest.mark.parametrize("method", ["routing", "fkc", "vote", "superdiff", "single"])
 @pytest.mark.parametrize("seed", [0, 5])
-def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed: int) -> None:
-    names = roster.names()[:1] if method == "single" else roster.names()
+def test_the_answer_for_a_seed_is_the_solvers(registry: ExpertRegistry, method: str, seed: int) -> None:
+    names = registry.names()[:1] if method == "single" else registry.names()
     two_tests = {**task(), "test": [*task()["test"], {"input": [[5, 5], [2, 0]]}]}
+    settings = {"factors": "row", "particles": 3, "runs": 3}
+    taken = {option.name: settings[option.name] for option in spec(method).options if option.name in settings}
     body = {
-        "task": two_tests, "test": 1, "experts": names, "method": method, "seed": seed, "particles": 3,
-        "factors": "row", "reveal": {"rule": "confidence", "steps": 3}, "given": [[None, 8]],
-        "alternative": True,
+        "task": two_tests, "test": 1, "experts": names, "method": method, "seed": seed,
+        "reveal": "confidence:3", "given": [[None, 8]], "alternative": True, **taken,
     }  # fmt: skip
-    request = read_request(body, roster.names(), Limits())
+    request = read_request(json.dumps(body).encode(), registry.names(), Limits())
     events: list[dict] = []
-    perform(prepare(request, roster), events.append, lambda: None)
+    perform(prepare(request, registry), events.append, lambda: None)
     team = Team(
-        tuple(Member(name, roster[name].expert) for name in names),
+        tuple(Member(name, registry[name].expert) for name in names),
         method,
-        {
-            option.name: {"factors": "row", "particles": 3, "runs": 3}[option.name]
-            for option in spec(method).options
-            if option.name in ("factors", "particles", "runs")
-        },
-        reveal=rule_of(request.reveal),
+        taken,
+        reveal=request.rule,
     )
     solved = solve_task(team, parse_task(two_tests, "yours", "body"), seed=seed, given={(0, 1): 8})[1]
     assert events[-1]["canvas"] == solved.canvas.tolist()
@@ -62,20 +60,16 @@ def test_the_answer_for_a_seed_is_the_solvers(roster: Roster, method: str, seed:
 
 
 @pytest.mark.parametrize("method", ["routing", "fkc", "vote"])
-def test_what_is_left_out_is_as_the_command_line_has_it(roster: Roster, method: str) -> None:
+def test_what_is_left_out_is_as_the_command_line_has_it(registry: ExpertRegistry, method: str) -> None:
     """Only the task, the method and the seed: the answers are those of a team with its own defaults."""
     events: list[dict] = []
-    request = read_request({"task": task(), "method": method, "seed": 2}, roster.names(), Limits())
-    perform(prepare(request, roster), events.append, lambda: None)
-    team = Team(tuple(Member(name, roster[name].expert) for name in roster.names()), method)
+    request = read_request(
+        json.dumps({"task": task(), "method": method, "seed": 2}).encode(), registry.names(), Limits()
+    )
+    perform(prepare(request, registry), events.append, lambda: None)
+    team = Team(tuple(Member(name, registry[name].expert) for name in registry.names()), method)
     solved = solve_task(team, parse_task(task(), "yours", "body"), seed=2)[0]
     assert events[-1]["canvas"] == solved.canvas.tolist()
-
-
-def test_rules_by_name() -> None:
-    for rule in ("margin", "product", "frechet"):
-        request = read_request({"task": task(), "reveal": {"rule": rule, "threshold": 0.7}}, ["a"], Limits())
-        assert rule_of(request.reveal) == rule_named(f"{rule}:0.7")
 
 
 def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:
@@ -83,7 +77,7 @@ def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:
 
     def answered(**changes: object) -> dict:
         events: list[dict] = []
-        request = read_request({"task": task(), **changes}, copyists.names(), Limits())
+        request = read_request(json.dumps({"task": task(), **changes}).encode(), copyists.names(), Limits())
         perform(prepare(request, copyists), events.append, lambda: None)
         return events[-1]
 
@@ -99,13 +93,13 @@ def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:
     assert answered(alternative=True)["passes"] == once
 
 
-def test_an_attempt_2_that_is_right_is_said_to_be(roster: Roster) -> None:
-    body = {"task": task(), "experts": roster.names(), "reveal": {"rule": "confidence", "steps": 3}}
+def test_an_attempt_2_that_is_right_is_said_to_be(registry: ExpertRegistry) -> None:
+    body = {"task": task(), "experts": registry.names(), "reveal": "confidence:3"}
 
     def second(body: dict) -> dict:
         events: list[dict] = []
-        request = read_request({**body, "alternative": True}, roster.names(), Limits())
-        perform(prepare(request, roster), events.append, lambda: None)
+        request = read_request(json.dumps({**body, "alternative": True}).encode(), registry.names(), Limits())
+        perform(prepare(request, registry), events.append, lambda: None)
         return events[-1]
 
     told = second(body)
@@ -120,7 +114,7 @@ def test_an_attempt_2_that_is_right_is_said_to_be(roster: Roster) -> None:
 def test_folders_of_one_name_are_told_apart(tmp_path) -> None:
     for parent in ("a", "b"):
         save_expert(small("trans-ir", layout=[10, 10]), tmp_path / parent / "same", {"objective": "color"})
-    roster = Roster.load([str(tmp_path / "a" / "same"), str(tmp_path / "b" / "same")])
-    assert roster.names() == ["same", "same-2"]
-    assert roster["same-2"].objective == "color"
-    assert roster["same"].about["backbone"] == "trans-ir"
+    registry = ExpertRegistry.load([str(tmp_path / "a" / "same"), str(tmp_path / "b" / "same")])
+    assert registry.names() == ["same", "same-2"]
+    assert registry["same-2"].objective == "color"
+    assert registry["same"].about["backbone"] == "trans-ir"

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from factordiff.web.limits import Limits
-from factordiff.web.roster import Entry, Roster
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from tests.web.serving import Served, serve, until
 from tests.web.stubs import Faulty, Gate, copying, task
 
@@ -21,8 +21,25 @@ def test_about_says_what_there_is(served: Served) -> None:
     about = served.ask("GET", "/api/v1/about").json
     assert [expert["name"] for expert in about["experts"]] == ["even", "odd", "where"]
     assert about["version"] == 1
-    assert "routing" in about["methods"]
+    routing = next(method for method in about["methods"] if method["name"] == "routing")
+    assert [option["name"] for option in routing["options"]] == ["temperatures", "factors"]
+    assert about["teams"] == []  # the shipped teams are of other experts
     assert about["limits"]["particles"] == 16
+
+
+def test_a_method_that_does_not_fit_says_why(served: Served) -> None:
+    fits = served.ask("GET", "/api/v1/methods?experts=even,odd").json["methods"]
+    assert fits["routing"] is None
+    assert "takes one expert" in fits["single"]
+    assert "trained on occupancy" in fits["views"]
+    assert served.ask("GET", "/api/v1/methods?experts=where,odd").json["methods"]["views"] is None
+    reply = served.ask("GET", "/api/v1/methods?experts=nobody")
+    assert reply.status == 404
+    assert "expected some of even, odd, where" in reply.json["reason"]
+
+
+def test_other_experts_have_no_stories(served: Served) -> None:
+    assert served.ask("GET", "/api/v1/stories").json == {"version": 1, "known_tasks": 120, "stories": []}
 
 
 def test_there_are_120_tasks_and_each_can_be_had(served: Served) -> None:
@@ -127,8 +144,8 @@ def test_a_body_too_large_is_413_whether_it_says_so_or_not(served: Served) -> No
     ("body", "kind", "status", "word"),
     [
         (b"{}", "text/plain", 415, "expected application/json"),
-        (b"{", "application/json", 422, "not valid JSON"),
-        (b"{}", "application/json; charset=utf-8", 422, "'train' is missing"),
+        (b"{", "application/json", 422, "invalid JSON"),
+        (b"{}", "application/json; charset=utf-8", 422, "task: it is missing"),
     ],
 )
 def test_bodies_of_another_kind(served: Served, body: bytes, kind: str, status: int, word: str) -> None:
@@ -167,8 +184,8 @@ def test_a_body_that_does_not_come_is_408() -> None:
 
 def test_too_many_of_one_client_is_429_and_a_full_queue_503() -> None:
     gate = Gate()
-    roster = Roster([Entry("gate", gate)])
-    with serve(roster, Limits(per_client=2, queue=8)) as server:
+    registry = ExpertRegistry([RegisteredExpert("gate", gate)])
+    with serve(registry, Limits(per_client=2, queue=8)) as server:
         first = server.open_solve(task=task())
         assert gate.arrived.acquire(timeout=10)
         second = server.open_solve(task=task())
@@ -181,7 +198,7 @@ def test_too_many_of_one_client_is_429_and_a_full_queue_503() -> None:
         first.close()
         second.close()
     gate = Gate()
-    with serve(Roster([Entry("gate", gate)]), Limits(per_client=20, queue=1)) as server:
+    with serve(ExpertRegistry([RegisteredExpert("gate", gate)]), Limits(per_client=20, queue=1)) as server:
         first = server.open_solve(task=task())
         assert gate.arrived.acquire(timeout=10)
         second = server.open_solve(task=task())
@@ -196,8 +213,8 @@ def test_too_many_of_one_client_is_429_and_a_full_queue_503() -> None:
 
 def test_a_client_that_leaves_frees_its_work_within_one_pass() -> None:
     gate = Gate()
-    with serve(Roster([Entry("gate", gate)])) as server:
-        running = server.open_solve(task=task(), reveal={"rule": "exact"})
+    with serve(ExpertRegistry([RegisteredExpert("gate", gate)])) as server:
+        running = server.open_solve(task=task(), reveal="exact")
         assert gate.arrived.acquire(timeout=10)
         waiting = server.open_solve(task=task())
         until(lambda: len(server.worker.waiting) == 1)
@@ -214,7 +231,7 @@ def test_a_client_that_leaves_frees_its_work_within_one_pass() -> None:
 
 def test_a_turn_that_does_not_come_in_time_is_503() -> None:
     gate = Gate()
-    with serve(Roster([Entry("gate", gate)])) as server:
+    with serve(ExpertRegistry([RegisteredExpert("gate", gate)])) as server:
         running = server.open_solve(task=task())
         assert gate.arrived.acquire(timeout=10)
         begun = time.monotonic()
@@ -229,17 +246,17 @@ def test_a_turn_that_does_not_come_in_time_is_503() -> None:
 
 def test_a_deadline_is_kept_while_computing() -> None:
     with serve(copying(cost=0.02)) as server:
-        plain = server.solve(task=task(), reveal={"rule": "exact"}, deadline=0.3, stream=False)
+        plain = server.solve(task=task(), reveal="exact", deadline=0.3, stream=False)
         assert plain.status == 503
-        streamed = server.solve(task=task(), reveal={"rule": "exact"}, deadline=0.3)
+        streamed = server.solve(task=task(), reveal="exact", deadline=0.3)
         assert streamed.status == 200  # it had begun
         assert streamed.events[-1]["event"] == "error"
         assert streamed.events[-1]["status"] == 503
 
 
 def test_a_fault_never_reaches_the_client() -> None:
-    with serve(Roster([Entry("faulty", Faulty())])) as server:
-        reply = server.solve(task=task(), stream=False, reveal={"rule": "exact"})
+    with serve(ExpertRegistry([RegisteredExpert("faulty", Faulty())])) as server:
+        reply = server.solve(task=task(), stream=False, reveal="exact")
         assert reply.status == 500
         assert b"secret" not in reply.body
         assert b"Traceback" not in reply.body

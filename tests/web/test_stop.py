@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from factordiff.web.limits import Limits
-from factordiff.web.roster import Entry, Roster
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from tests.web.serving import serve, until
 from tests.web.stubs import Gate, task
 from tests.web.test_crowd import Running, crowd_server
@@ -34,7 +34,7 @@ def answer_of(opened: socket.socket) -> tuple[int, list[dict]]:
 def test_everybody_who_waits_hears_it_at_once() -> None:
     """One is computed and in the middle of a pass, others wait for their turn, others are still sending."""
     gate = Gate()
-    with serve(Roster([Entry("gate", gate)]), Limits(queue=6, per_client=20)) as served:
+    with serve(ExpertRegistry([RegisteredExpert("gate", gate)]), Limits(queue=6, per_client=20)) as served:
         running = served.open_solve(task=task(), stream=True, reveal={"rule": "exact"})
         for _ in range(2):  # its first passes are over
             assert gate.arrived.acquire(timeout=10)

@@ -9,19 +9,19 @@ import time
 import pytest
 
 from factordiff.web.limits import Limits
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.request import read_request
-from factordiff.web.roster import Entry, Roster
 from factordiff.web.run import prepare
 from factordiff.web.worker import Full, Job, Worker
 from tests.web.serving import until
 from tests.web.stubs import Faulty, Gate, copying, task
 
 
-def job_for(roster: Roster, deadline: float = 30.0, **changes: object) -> tuple[Job, list[dict]]:
-    request = read_request({"task": task(), **changes}, roster.names(), Limits())
+def job_for(registry: ExpertRegistry, deadline: float = 30.0, **changes: object) -> tuple[Job, list[dict]]:
+    request = read_request(json.dumps({"task": task(), **changes}).encode(), registry.names(), Limits())
     events: list[dict] = []
     return Job(
-        prepare(request, roster), deadline, lambda line: events.append(line and json.loads(line))
+        prepare(request, registry), deadline, lambda line: events.append(line and json.loads(line))
     ), events
 
 
@@ -37,18 +37,18 @@ def test_jobs_are_computed_in_order() -> None:
 
 def test_the_queue_is_bounded_and_a_place_comes_back_at_once() -> None:
     gate = Gate()
-    roster = Roster([Entry("gate", gate)])
+    registry = ExpertRegistry([RegisteredExpert("gate", gate)])
     worker = Worker(2)
-    running, _ = job_for(roster)
+    running, _ = job_for(registry)
     worker.submit(running)
     assert gate.arrived.acquire(timeout=10)
-    waiting = [job_for(roster)[0] for _ in range(2)]
+    waiting = [job_for(registry)[0] for _ in range(2)]
     for job in waiting:
         worker.submit(job)
     with pytest.raises(Full, match="2 requests are waiting"):
-        worker.submit(job_for(roster)[0])
+        worker.submit(job_for(registry)[0])
     worker.cancel(waiting[0])
-    worker.submit(job_for(roster)[0])
+    worker.submit(job_for(registry)[0])
     worker.cancel(running)
     gate.open.release(1000)
     worker.close()
@@ -57,7 +57,7 @@ def test_the_queue_is_bounded_and_a_place_comes_back_at_once() -> None:
 def test_a_job_stops_before_its_next_pass() -> None:
     gate = Gate()
     worker = Worker(1)
-    job, events = job_for(Roster([Entry("gate", gate)]), reveal={"rule": "exact"})
+    job, events = job_for(ExpertRegistry([RegisteredExpert("gate", gate)]), reveal="exact")
     worker.submit(job)
     for _ in range(3):
         assert gate.arrived.acquire(timeout=10)
@@ -74,8 +74,8 @@ def test_a_job_stops_before_its_next_pass() -> None:
 def test_a_job_stops_between_the_passes_of_attempt_2() -> None:
     gate, other = Gate(), Gate()
     worker = Worker(1)
-    roster = Roster([Entry("gate", gate), Entry("other", other)])
-    job, events = job_for(roster, reveal={"rule": "confidence", "steps": 1}, alternative=True)
+    registry = ExpertRegistry([RegisteredExpert("gate", gate), RegisteredExpert("other", other)])
+    job, events = job_for(registry, reveal="confidence:1", alternative=True)
     worker.submit(job)
     for one in (gate, other):  # the one pass of the composition
         assert one.arrived.acquire(timeout=10)
@@ -92,7 +92,7 @@ def test_a_job_stops_between_the_passes_of_attempt_2() -> None:
 
 def test_a_deadline_ends_a_run_with_a_sentence() -> None:
     worker = Worker(1)
-    job, events = job_for(copying(cost=0.05), deadline=0.3, reveal={"rule": "exact"})
+    job, events = job_for(copying(cost=0.05), deadline=0.3, reveal="exact")
     begun = time.monotonic()
     worker.submit(job)
     until(lambda: bool(events) and events[-1] is None)
@@ -105,7 +105,7 @@ def test_a_deadline_ends_a_run_with_a_sentence() -> None:
 def test_a_fault_is_told_to_the_operator_only() -> None:
     faults: list[Exception] = []
     worker = Worker(1, faults.append)
-    job, events = job_for(Roster([Entry("faulty", Faulty())]), reveal={"rule": "exact"})
+    job, events = job_for(ExpertRegistry([RegisteredExpert("faulty", Faulty())]), reveal="exact")
     worker.submit(job)
     until(lambda: bool(events) and events[-1] is None)
     assert events[-2]["status"] == 500
@@ -120,10 +120,10 @@ def test_a_fault_is_told_to_the_operator_only() -> None:
 
 def test_closing_refuses_those_who_wait() -> None:
     gate = Gate()
-    roster = Roster([Entry("gate", gate)])
+    registry = ExpertRegistry([RegisteredExpert("gate", gate)])
     worker = Worker(2)
-    running, _ = job_for(roster)
-    waiting, events = job_for(roster)
+    running, _ = job_for(registry)
+    waiting, events = job_for(registry)
     worker.submit(running)
     assert gate.arrived.acquire(timeout=10)
     worker.submit(waiting)
@@ -135,4 +135,4 @@ def test_closing_refuses_those_who_wait() -> None:
     assert not worker.thread.is_alive()
     assert events == [{"event": "error", "status": 503, "reason": "the server is stopping"}, None]
     with pytest.raises(Full, match="stopping"):
-        worker.submit(job_for(roster)[0])
+        worker.submit(job_for(registry)[0])

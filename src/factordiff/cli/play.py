@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from factordiff.cli.app import app
-from factordiff.errors import InvalidInput, Unavailable
+from factordiff.errors import InvalidInput, MissingDependency, Unavailable
+
+if TYPE_CHECKING:
+    from factordiff.web.registry import ExpertRegistry
 
 MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
@@ -30,6 +33,20 @@ def play(
     threads: Annotated[int, typer.Option(help="Processor threads of the one compute worker.")] = 1,
     queue: Annotated[int, typer.Option(help="Requests that may wait.")] = 8,
     deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 60.0,
+    export: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="Write the stories as a site that needs no server into a new folder, and start none.",
+        ),
+    ] = "",
+    curate: Annotated[
+        str,
+        typer.Option(
+            metavar="STORY",
+            help="Name the published tasks on which a story comes out as it is meant to, and start no server.",
+        ),
+    ] = "",
 ) -> None:
     """Solve tasks in the browser and watch who decides each cell.
 
@@ -39,6 +56,10 @@ def play(
         raise InvalidInput(
             f"threads, queue, deadline: expected at least 1, 1 and some seconds, got {threads}, {queue}, {deadline}"
         )
+    try:
+        import pydantic  # noqa: F401 - the requests are its models
+    except ImportError as error:
+        raise MissingDependency("pydantic: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
     from factordiff.experts.whereabouts import SMALL
@@ -46,7 +67,7 @@ def play(
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
     from factordiff.web.protection import LOOPBACK
-    from factordiff.web.roster import Roster
+    from factordiff.web.registry import ExpertRegistry
     from factordiff.web.running import make_server
     from factordiff.web.server import build_server
 
@@ -58,11 +79,17 @@ def play(
     console = Console()
     torch.set_num_threads(threads)
     with console.status("loading the experts"):
-        roster = Roster.load(names, choose_device(device))
+        registry = ExpertRegistry.load(names, choose_device(device))
+    if export:
+        _export(export, registry, console)
+        return
+    if curate:
+        _curate(curate, registry, console)
+        return
     private = host in LOOPBACK_ADDRESSES
     limits = Limits(queue=queue, deadline=deadline)
     server = build_server(
-        roster,
+        registry,
         limits,
         hosts=LOOPBACK if private else None,
         on_fault=lambda fault: console.print(f"[red]fault:[/] {fault!r}", highlight=False),
@@ -70,11 +97,70 @@ def play(
     listening = listen(host, port)
     address = f"http://{'[::1]' if host == '::1' else host}:{listening.getsockname()[1]}/"
     console.print(
-        f"playground: [bold]{address}[/]  ({', '.join(roster.names())}; Ctrl-C ends it)", soft_wrap=True
+        f"playground: [bold]{address}[/]  ({', '.join(registry.names())}; Ctrl-C ends it)", soft_wrap=True
     )
     if not private:
         console.print("[yellow]everybody who can reach this machine can use it[/]")
     make_server(server, limits).run(sockets=[listening])
+
+
+def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
+    """Record every story that these experts can tell, and write the page around them."""
+    from rich.progress import Progress
+
+    from factordiff.web.library import Library
+    from factordiff.web.record import record_all
+    from factordiff.web.site import check_folder, write_site
+    from factordiff.web.stories import tellable
+    from factordiff.web.story_list import STORIES
+
+    library = Library()
+    check_folder(folder)
+    stories = tellable(STORIES, registry)
+    if not stories:
+        raise Unavailable("export: these experts tell none of the stories; leave --experts out")
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("recording", total=len(stories))
+        recordings = record_all(
+            stories,
+            registry,
+            library,
+            lambda done, total, title: progress.update(bar, completed=done, description=title),
+        )
+    page = write_site(folder, recordings, len(library.listing))
+    size = sum(path.stat().st_size for path in page.parent.iterdir()) / 1e6
+    told = "1 story" if len(recordings) == 1 else f"{len(recordings)} stories"
+    console.print(f"{told}, {size:.1f} MB: open [bold]{page}[/] in a browser", soft_wrap=True)
+    for one in recordings:
+        if not one.held:
+            console.print(f"[yellow]{one.story.name}: came out as {one.outcome}, not {one.story.holds}[/]")
+
+
+def _curate(name: str, registry: ExpertRegistry, console: Console) -> None:
+    """Try a story on every published task."""
+    from rich.progress import Progress
+
+    from factordiff.web.library import Library
+    from factordiff.web.record import tasks_that_hold
+    from factordiff.web.stories import tellable
+    from factordiff.web.story_list import STORIES
+
+    known = {story.name: story for story in tellable(STORIES, registry)}
+    if name not in known:
+        raise Unavailable(
+            f"curate: these experts tell {', '.join(known) or 'none of the stories'}, got {name!r}"
+        )
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("trying", total=None)
+        found = tasks_that_hold(
+            known[name],
+            registry,
+            Library(),
+            lambda done, total, task: progress.update(bar, completed=done, total=total, description=task),
+        )
+    for one in found:
+        console.print(f"{one.id}, test {one.number}{'' if one.cell is None else f', cell {one.cell}'}")
+    console.print(f"{name} holds on {len(found)} published tests")
 
 
 def experts_to_meet() -> list[str]:

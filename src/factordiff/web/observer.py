@@ -50,8 +50,8 @@ class Observer:
         watched: list[Expert] = [WatchedExpert(expert, place, self) for place, expert in enumerate(experts)]
         return watched, WatchedComposition(composition, self), WatchedRule(rule, self)
 
-    def told(self, place: int) -> None:
-        """An expert is told about the item: in a vote this begins its own run."""
+    def encoding(self, place: int) -> None:
+        """An expert encodes the item: in a vote this begins its own run."""
         if self.one_by_one:
             self._run_is_over()
             self.run = place
@@ -60,7 +60,7 @@ class Observer:
         """Before a pass: which rows take part."""
         self.followed = bool(candidates[0].any())
 
-    def spoke(
+    def composed(
         self, log_probs: ExpertLogProbs, state: SamplerState, composed: Composed, composition: Composition
     ) -> None:
         """After a pass: what every expert said about the followed row, and who speaks for each cell."""
@@ -128,7 +128,7 @@ class WatchedExpert:
     def encode(self, condition: Any) -> Any:
         """The expert's own encoding."""
         self.observer.check()
-        self.observer.told(self.place)
+        self.observer.encoding(self.place)
         return self.expert.encode(condition)
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
@@ -146,8 +146,13 @@ class WatchedComposition(Composition):
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The composition's own result."""
         composed = self.composition(log_probs, state)
-        self.observer.spoke(log_probs, state, composed, self.composition)
+        self.observer.composed(log_probs, state, composed, self.composition)
         return composed
+
+    @property
+    def remembers(self) -> bool:
+        """As the composition has it."""
+        return self.composition.remembers
 
     def target(self, experts: int) -> Float[Tensor, " expert"] | None:
         """The composition's own target."""

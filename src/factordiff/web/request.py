@@ -1,229 +1,252 @@
-"""What a client may ask: JSON becomes a checked request, or a sentence about the first thing that is wrong."""
+"""What a client may ask: JSON becomes a checked request, or a sentence about the first thing that is wrong.
+
+The options of the methods are fields of the request, made of the methods' own declarations.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import Annotated, Any, Literal, TypeVar
 
-from factordiff.arc.grid import COLORS, SIDE, to_canvas
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from factordiff.arc.grid import SIDE
 from factordiff.arc.task import Task, parse_task
-from factordiff.composition.factor_names import NAMES
-from factordiff.composition.method import spec, specs
-from factordiff.errors import DataError, InvalidInput
+from factordiff.composition.method import MethodSpec, spec, specs
+from factordiff.composition.options import Option
+from factordiff.errors import InvalidInput
+from factordiff.sampling.adaptive import Repaired
+from factordiff.sampling.blocks import ByBlock
+from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
+from factordiff.sampling.rules import reveal_rule
+from factordiff.solving.solver import check_task
 from factordiff.web.limits import API_VERSION, Limits
 
-RULES = ("fast", "exact", "confidence", "ancestral", "margin", "entropy", "product", "frechet")
-FACTORS = r"pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)|near:([1-9]|10)"
-COUNTS = ("particles", "runs")
-LARGEST_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
+# A block may not be larger than the canvas, and its digits not so many that reading them takes long.
+FACTORS = r"^(pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)|near:([1-9]|10))$"
+WORK = ("particles", "runs")  # options that multiply what a solve costs
+LARGEST_WHOLE = 2**53 - 1  # the largest whole number that JavaScript keeps
+
+Color = Annotated[int, Field(ge=0, le=9)]
+Grid = Annotated[
+    list[Annotated[list[Color], Field(min_length=1, max_length=SIDE)]], Field(min_length=1, max_length=SIDE)
+]
+FixedRow = Annotated[list[Color | None], Field(max_length=SIDE)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Model = TypeVar("Model", bound=BaseModel)
 
 
-@dataclass(frozen=True)
-class Reveal:
-    """Which cells are revealed next: a rule by name and what it takes."""
+class ShownPair(BaseModel):
+    """An input and its output."""
 
-    rule: str
-    steps: int  # confidence, ancestral
-    threshold: float  # margin, product, frechet
-    gamma: float  # entropy
+    model_config = ConfigDict(strict=True)
+    input: Grid
+    output: Grid
 
 
-@dataclass(frozen=True, eq=False)
-class SolveRequest:
-    """One test input to be answered, and how."""
+class AskedPair(BaseModel):
+    """An input, and the right output where it is known."""
 
-    task: Task
-    test: int
-    experts: tuple[str, ...]
-    method: str
-    temperatures: tuple[float, ...] | None
-    factors: str
-    reveal: Reveal
-    particles: int
-    softness: float
-    seed: int
-    given: tuple[tuple[int, int], ...]  # (cell of the canvas, color): fixed before the first step
-    alternative: bool  # attempt 2 as well
-    stream: bool
-    detail: bool
-    deadline: float
+    model_config = ConfigDict(strict=True)
+    input: Grid
+    output: Grid | None = None
 
 
-KEYS = {
-    "version", "task", "test", "experts", "method", "temperatures", "factors", "reveal", "particles", "softness",
-    "seed", "given", "alternative", "stream", "detail", "deadline",
-}  # fmt: skip
+class SpelledTask(BaseModel):
+    """A task as ARC's JSON spells it."""
+
+    model_config = ConfigDict(strict=True)
+    train: list[ShownPair] = Field(min_length=1)
+    test: list[AskedPair] = Field(min_length=1)
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
-    """The JSON object of a request's body."""
-    try:
-        content = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        raise DataError(f"body: expected UTF-8 text, byte {error.start} is not") from None
-    except RecursionError:
-        raise DataError("body: nested far too deeply for a request") from None
-    except ValueError as error:
-        raise DataError(f"body: not valid JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise DataError(f"body: expected a JSON object, got {_shown(content)}")
-    return content
+class SolveRequest(BaseModel):
+    """One test input to be answered, and how. `request_model` adds the options of the methods and the bounds."""
 
+    model_config = ConfigDict(extra="forbid", strict=True, ignored_types=(cached_property,))
 
-def read_request(content: Mapping[str, Any], known: Collection[str], limits: Limits) -> SolveRequest:
-    """The request that a JSON object spells; `known` are the names of the experts there are."""
-    unknown = sorted(content.keys() - KEYS)
-    if unknown:
-        raise InvalidInput(f"body: unknown key {_shown(unknown[0])}; expected {', '.join(sorted(KEYS))}")
-    version = content.get("version", API_VERSION)
-    if type(version) is not int or version != API_VERSION:
-        raise InvalidInput(f"version: this server speaks version {API_VERSION}, got {_shown(version)}")
-    task = _task(content.get("task"), limits)
-    experts = _experts(content.get("experts", list(known)[:2]), known, limits)
-    method = _one_of("method", content.get("method", "routing" if len(experts) > 1 else "single"), specs())
-    usual = next((option.default for option in spec(method).options if option.name in COUNTS), 1)
-    return SolveRequest(
-        task=task,
-        test=_whole("test", content.get("test", 0), 0, len(task.tests) - 1),
-        experts=experts,
-        method=method,
-        temperatures=_temperatures(content.get("temperatures"), experts),
-        factors=_factors(content.get("factors", spec(method).factors)),
-        reveal=_reveal(content.get("reveal", {}), limits),
-        particles=_whole("particles", content.get("particles", usual), 1, limits.particles),
-        softness=_number("softness", content.get("softness", 0.1), 0.001, 1_000.0),
-        seed=_whole("seed", content.get("seed", 0), 0, LARGEST_SEED),
-        given=_given(content.get("given")),
-        alternative=_flag("alternative", content.get("alternative", False)),
-        stream=_flag("stream", content.get("stream", True)),
-        detail=_flag("detail", content.get("detail", True)),
-        deadline=_number("deadline", content.get("deadline", limits.deadline), 0.01, limits.deadline),
+    version: Literal[1] = API_VERSION  # type: ignore[assignment]
+    task: SpelledTask
+    test: int = Field(0, ge=0, description="Which of the task's tests.")
+    experts: list[str] | None = Field(
+        None, min_length=1, description="Names from /about; ties go to the first; by default the first two."
     )
+    method: str | None = None
+    reveal: str | None = Field(
+        None,
+        max_length=40,
+        description="fast, exact, or a rule with its number, as margin:0.9; by default what suits the method.",
+    )
+    seed: int = Field(0, ge=0, le=LARGEST_WHOLE)
+    given: list[FixedRow] | None = Field(
+        None,
+        max_length=SIDE,
+        description="Rows of the canvas: a color where a cell is fixed, null elsewhere.",
+    )
+    alternative: bool = Field(False, description="Attempt 2 as well, at the cost of the experts' own runs.")
+    evidence: bool = Field(
+        False, description="How well the experts predict the task's own demonstrations, beside known tasks."
+    )
+    stream: bool = Field(True, description="False: one JSON object at the end.")
+    detail: bool = Field(True, description="False: no distributions.")
+    deadline: float = Field(60.0, ge=0.01, description="Seconds.")
+
+    @cached_property
+    def parsed(self) -> Task:
+        """The task itself."""
+        return parse_task(self.task.model_dump(exclude_none=True), "yours", "body")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The experts, in tie order."""
+        assert self.experts is not None, "read_request fills them in"
+        return tuple(self.experts)
+
+    @property
+    def how(self) -> MethodSpec:
+        """The method."""
+        return spec(self.method or ("routing" if len(self.names) > 1 else "single"))
+
+    @property
+    def rule(self) -> RevealRule:
+        """The reveal rule."""
+        return reveal_rule(self.reveal or self.how.reveal)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given, checked by the method that takes them."""
+        given = {
+            name: value
+            for name in type(self).model_fields
+            if name not in SolveRequest.model_fields and (value := getattr(self, name)) is not None
+        }
+        return self.how.check(given, self.names)
+
+    @property
+    def fixed(self) -> dict[tuple[int, int], int]:
+        """The cells that were fixed: (row, column) to color."""
+        rows = enumerate(self.given or ())
+        return {
+            (row, column): color
+            for row, colors in rows
+            for column, color in enumerate(colors)
+            if color is not None
+        }
 
 
-def _task(content: object, limits: Limits) -> Task:
-    task = parse_task(content, "yours", "body")
-    if len(task.demonstrations) > limits.demonstrations:
-        raise InvalidInput(
-            f"task, train: {len(task.demonstrations)} pairs, expected at most {limits.demonstrations}"
+def offered() -> dict[str, MethodSpec]:
+    """The methods that a client may name: not those that need a folder of this machine."""
+    return {
+        name: one
+        for name, one in specs().items()
+        if not any(option.kind == "router" for option in one.options)
+    }
+
+
+def request_model(limits: Limits) -> type[SolveRequest]:
+    """The request with the options of every method that is offered, within these limits."""
+    return _request_model(limits, tuple(offered()))
+
+
+@cache
+def _request_model(limits: Limits, methods: tuple[str, ...]) -> type[SolveRequest]:
+    about = "By default routing, or single with one expert."
+    fields: dict[str, Any] = {
+        "method": (Literal[methods] | None, Field(None, description=about)),
+        "deadline": (float, Field(limits.deadline, ge=0.01, le=limits.deadline, description="Seconds.")),
+    }
+    for name in methods:
+        for option in spec(name).options:
+            fields.setdefault(option.name, _field(option, limits))
+    return create_model("SolveRequest", __base__=SolveRequest, **fields)
+
+
+def _field(option: Option, limits: Limits) -> tuple[Any, Any]:
+    """An option as a field; whoever leaves it out has the method's default."""
+    if option.per_expert:
+        return dict[str, Number] | list[Number] | None, Field(None, description=option.help)
+    if option.kind == "choice":
+        return Literal[option.choices] | None, Field(None, description=option.help)
+    if option.kind == "factors":
+        return str | None, Field(None, pattern=FACTORS, description=option.help)
+    most = min(option.most, limits.particles if option.name in WORK else LARGEST_WHOLE)
+    bounds: dict[str, Any] = {"le": most, "gt" if option.above else "ge": max(option.least, -LARGEST_WHOLE)}
+    if option.kind == "whole":
+        bounds = {name: math.floor(bound) for name, bound in bounds.items()}
+        return int | None, Field(None, description=option.help, **bounds)
+    return Number | None, Field(None, description=option.help, **bounds)
+
+
+def read_request(body: bytes, known: Sequence[str], limits: Limits) -> SolveRequest:
+    """The request that a body spells; `known` are the names of the experts there are."""
+    request = validated(request_model(limits), body)
+    if request.experts is None:
+        request.experts = list(known[:2])
+    _check_experts(request.names, known, limits)
+    for name, pairs, most in (
+        ("train", request.task.train, limits.demonstrations),
+        ("test", request.task.test, limits.tests),
+    ):
+        if len(pairs) > most:
+            raise InvalidInput(f"task, {name}: {len(pairs)} pairs, expected at most {most}")
+    check_task(request.parsed)
+    if request.test >= len(request.task.test):
+        last = len(request.task.test) - 1
+        raise InvalidInput(f"test: expected a whole number from 0 to {last}, got {request.test}")
+    if _steps(request.rule) > limits.steps:
+        raise InvalidInput(f"reveal: expected at most {limits.steps} steps, got {request.reveal!r}")
+    request.options  # noqa: B018 - refuses what the method does not take
+    return request
+
+
+def validated(model: type[Model], body: bytes) -> Model:
+    """The body as the model has it; pydantic's first complaint as a sentence."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = (
+            ", ".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "dict[")))
+            or "body"
         )
-    if len(task.tests) > limits.tests:
-        raise InvalidInput(f"task, test: {len(task.tests)} pairs, expected at most {limits.tests}")
-    for name, pairs in (("train", task.demonstrations), ("test", task.tests)):
-        for number, pair in enumerate(pairs):
-            for part, grid in zip(("input", "output"), pair.grids(), strict=False):
-                to_canvas(grid, f"task, {name} pair {number}, {part}")
-    return task
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(model.model_fields))
+            raise InvalidInput(f"body: unknown key {_shown(place)}; expected {known}") from None
+        if first["type"] == "missing":
+            raise InvalidInput(f"{_short(place)}: it is missing") from None
+        expected = (
+            first["msg"].replace("Input should be", "expected").replace("Input should have", "expected")
+        )
+        got = "" if first["type"] == "json_invalid" else f", got {_shown(first['input'])}"
+        raise InvalidInput(f"{_short(place)}: {expected[0].lower()}{expected[1:]}{got}") from None
 
 
-def _experts(names: object, known: Collection[str], limits: Limits) -> tuple[str, ...]:
-    if not isinstance(names, list) or not 1 <= len(names) <= limits.experts:
-        raise InvalidInput(f"experts: expected a list of 1 to {limits.experts} names, got {_shown(names)}")
+def _check_experts(names: Sequence[str], known: Sequence[str], limits: Limits) -> None:
+    if len(names) > limits.experts:
+        raise InvalidInput(f"experts: expected at most {limits.experts} names, got {len(names)}")
     for place, name in enumerate(names):
-        if not isinstance(name, str) or name not in known:
+        if name not in known:
             raise InvalidInput(f"experts: expected some of {', '.join(known)}, got {_shown(name)}")
         if name in names[:place]:
             raise InvalidInput(f"experts: {name} is named twice")
-    return tuple(names)
 
 
-def _temperatures(given: object, experts: tuple[str, ...]) -> tuple[float, ...] | None:
-    """One per expert: the given ones, 1 for the others; None when all are 1."""
-    if given is None:
-        return None
-    if not isinstance(given, dict):
-        raise InvalidInput(
-            f"temperatures: expected an object from expert to temperature, got {_shown(given)}"
-        )
-    stranger = next((name for name in given if name not in experts), None)
-    if stranger is not None:
-        raise InvalidInput(f"temperatures: {_shown(stranger)} is not among the experts {', '.join(experts)}")
-    numbers = tuple(
-        _number(f"temperatures, {name}", given.get(name, 1.0), 0.001, 1_000.0) for name in experts
-    )
-    return None if all(number == 1.0 for number in numbers) else numbers
-
-
-def _factors(spelled: object) -> str:
-    # A block may not be larger than the canvas, and its digits not so many that reading them takes long.
-    if not isinstance(spelled, str) or not re.fullmatch(FACTORS, spelled):
-        raise InvalidInput(f"factors: expected one of {', '.join(NAMES)}, got {_shown(spelled)}")
-    return spelled
-
-
-def _reveal(content: object, limits: Limits) -> Reveal:
-    if not isinstance(content, dict) or content.keys() - {"rule", "steps", "threshold", "gamma"}:
-        raise InvalidInput(
-            f"reveal: expected an object with 'rule', 'steps', 'threshold', 'gamma', got {_shown(content)}"
-        )
-    return Reveal(
-        _one_of("reveal, rule", content.get("rule", "fast"), RULES),
-        _whole("reveal, steps", content.get("steps", 128), 1, limits.steps),
-        _number("reveal, threshold", content.get("threshold", 0.995), 0.0, 1.0),
-        _number("reveal, gamma", content.get("gamma", 0.005), 0.0, 1_000.0),
-    )
-
-
-def _given(rows: object) -> tuple[tuple[int, int], ...]:
-    """The fixed cells: rows of colors, null where nothing is fixed."""
-    if rows is None:
-        return ()
-    if not isinstance(rows, list) or len(rows) > SIDE:
-        raise InvalidInput(f"given: expected at most {SIDE} rows of colors and nulls, got {_shown(rows)}")
-    found = []
-    for number, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) > SIDE:
-            raise InvalidInput(
-                f"given, row {number}: expected at most {SIDE} colors or nulls, got {_shown(row)}"
-            )
-        for column, color in enumerate(row):
-            if color is None:
-                continue
-            if type(color) is not int or not 0 <= color < COLORS.size:
-                raise InvalidInput(
-                    f"given, cell (row {number}, column {column}): expected 0..9 or null, got {_shown(color)}"
-                )
-            found.append((number * SIDE + column, color))
-    return tuple(found)
-
-
-def _one_of(name: str, given: object, choices: Collection[str]) -> str:
-    if not isinstance(given, str) or given not in choices:
-        raise InvalidInput(f"{name}: expected one of {', '.join(choices)}, got {_shown(given)}")
-    return given
-
-
-def _whole(name: str, given: object, least: int, most: int) -> int:
-    if type(given) is not int or not least <= given <= most:
-        raise InvalidInput(f"{name}: expected a whole number from {least} to {most}, got {_shown(given)}")
-    return given
-
-
-def _number(name: str, given: object, least: float, most: float) -> float:
-    # bool is an int in Python, and a whole number may be too large to become a float.
-    if type(given) not in (int, float) or not least <= given <= most or not math.isfinite(given):  # type: ignore[operator, arg-type]
-        raise InvalidInput(f"{name}: expected a number from {least:g} to {most:g}, got {_shown(given)}")
-    return float(given)  # type: ignore[arg-type]
-
-
-def _flag(name: str, given: object) -> bool:
-    if not isinstance(given, bool):
-        raise InvalidInput(f"{name}: expected true or false, got {_shown(given)}")
-    return given
+def _steps(rule: RevealRule) -> int:
+    """How many steps a rule asks for; rules that go by what the experts say ask for none."""
+    if isinstance(rule, Repaired):
+        return _steps(rule.rule)
+    return rule.steps if isinstance(rule, ByConfidence | Ancestral | ByBlock) else 0
 
 
 def _shown(value: object) -> str:
     """A value as a sentence can show it: never longer than a line."""
     try:
-        text = repr(value) if isinstance(value, str) else json.dumps(value)
+        return _short(repr(value))
     except (ValueError, RecursionError):  # whole numbers of thousands of digits
         return "something too large to show"
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

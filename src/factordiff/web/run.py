@@ -14,20 +14,23 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, COLORS, SIDE, Grid, to_rows
 from factordiff.arc.shapes import answer_grid
-from factordiff.composition.method import Method, spec
+from factordiff.composition.composition import Composition
+from factordiff.composition.method import Method
 from factordiff.engine.decode import decode
 from factordiff.experts.condition import Condition
-from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
-from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
-from factordiff.sampling.rules import reveal_rule
+from factordiff.experts.expert import Expert
+from factordiff.sampling.gathered_evidence import gathered
+from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.members import Member
 from factordiff.solving.solver import condition_of, starting_canvas
 from factordiff.solving.team import Team
+from factordiff.web.events import Alternative, AnswerEvent, Familiarity, Passes, StartEvent, StepEvent
+from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
-from factordiff.web.request import Reveal, SolveRequest
-from factordiff.web.roster import Roster
+from factordiff.web.registry import ExpertRegistry
+from factordiff.web.request import SolveRequest
 
 Event = dict[str, Any]
 
@@ -43,57 +46,30 @@ class Prepared:
     condition: Condition
     reveal: RevealRule
     items: Int[Tensor, " item"]  # random numbers belong to the test's place in its task, as in `solve`
+    known: KnownTasks
 
 
-def prepare(request: SolveRequest, roster: Roster) -> Prepared:
+def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     """The parts of the run, the same that the command line would use; what does not fit together is refused."""
-    entries = [roster[name] for name in request.experts]
-    declared, asked = spec(request.method), request.particles
-    settings = {
-        "temperatures": request.temperatures,
-        "factors": request.factors,
-        "softness": request.softness,
-        "particles": asked,
-        "runs": asked,
-    }
-    taken = {option.name: settings[option.name] for option in declared.options if option.name in settings}
+    entries = [registry[name] for name in request.names]
     team = Team(
         tuple(Member(entry.name, entry.expert, entry.objective) for entry in entries),
-        request.method,
-        declared.check(taken, request.experts),
+        request.how.name,
+        request.options,
         (SIDE, SIDE),
-        device=roster.device,
+        device=registry.device,
     )
-    condition = condition_of(request.task, request.test).to(roster.device)
-    given = {(cell // SIDE, cell % SIDE): color for cell, color in request.given}
+    condition = condition_of(request.parsed, request.test).to(registry.device)
     return Prepared(
         request,
         team,
         team.how(CELLS, condition),
-        starting_canvas(given).to(roster.device),
+        starting_canvas(request.fixed).to(registry.device),
         condition,
-        rule_of(request.reveal),
-        torch.tensor([request.test], device=roster.device),
+        request.rule,
+        torch.tensor([request.test], device=registry.device),
+        registry.known,
     )
-
-
-def rule_of(reveal: Reveal) -> RevealRule:
-    """The reveal rule of that name; `fast` and `exact` are the command line's."""
-    match reveal.rule:
-        case "confidence":
-            return ByConfidence(reveal.steps)
-        case "ancestral":
-            return Ancestral(reveal.steps)
-        case "margin":
-            return ByMargin(reveal.threshold)
-        case "product" | "frechet":
-            return ByProduct(reveal.threshold, "product" if reveal.rule == "product" else "frechet")
-        case "entropy":
-            return ByEntropy(reveal.gamma)
-        case "exact":
-            return reveal_rule("exact")
-        case _:
-            return reveal_rule("fast")
 
 
 def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[], None]) -> None:
@@ -101,14 +77,15 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
     request, how = prepared.request, prepared.how
     begun = time.perf_counter()
     total = int((prepared.x_t == COLORS.mask).sum())
-    emit({"event": "start", "version": API_VERSION, "experts": list(request.experts), "masked": total})
+    start = StartEvent(version=API_VERSION, experts=list(request.names), masked=total)
+    emit(start.model_dump())
     observer = Observer(
-        lambda said: emit({"event": "step", **said}),
+        lambda said: emit(StepEvent(event="step", **said).model_dump(exclude_unset=True)),
         check,
         request.detail,
         one_by_one=how.selection == "vote",
     )
-    experts, composition, reveal = observer.watch(prepared.team.experts, how.composition, prepared.reveal)
+    experts, composition, reveal, before = _watched(prepared, observer)
     samples = decode(
         replace(how, composition=composition),
         experts,
@@ -118,28 +95,46 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         seed=request.seed,
         items=prepared.items,
         trace=True,
-    )
+    ).after(before)
     observer.finish(samples.particles[0, :: how.particles])
     grid = _cut(samples, request)
-    emit(
-        {
-            "event": "answer",
-            "version": API_VERSION,
-            "canvas": samples.x_0[0].tolist(),
-            "grid": to_rows(grid),
-            "right": _right(grid, request),
-            "alternative": _alternative(prepared, grid, check) if request.alternative else None,
-            "passes": {
-                "nominal": int(samples.nominal_passes.sum()),
-                "executed": int(samples.executed_passes.sum()),
-            },
-            "seconds": round(time.perf_counter() - begun, 3),
-            "trace": None if samples.trace is None else samples.trace.to_json(),
-        }
+    answer = AnswerEvent(
+        version=API_VERSION,
+        canvas=samples.x_0[0].tolist(),
+        grid=to_rows(grid),
+        right=_right(grid, request),
+        alternative=_alternative(prepared, grid, check) if request.alternative else None,
+        evidence=_familiarity(prepared, check) if request.evidence else None,
+        passes=Passes(nominal=int(samples.nominal_passes.sum()), executed=int(samples.executed_passes.sum())),
+        seconds=round(time.perf_counter() - begun, 3),
+        trace=None if samples.trace is None else samples.trace.to_json(),
     )
+    emit(answer.model_dump())
 
 
-def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> Event | None:
+def _watched(
+    prepared: Prepared, observer: Observer
+) -> tuple[list[Expert], Composition, RevealRule, Int[Tensor, " item"]]:
+    """The parts of the run, observed; evidence that the method asks for is gathered before the first step."""
+    composition, before = gathered(
+        prepared.how.composition,
+        [WatchedExpert(expert, place, observer) for place, expert in enumerate(prepared.team.experts)],
+        prepared.x_t,
+        prepared.condition,
+        seed=prepared.request.seed,
+        items=prepared.items,
+    )
+    return (*observer.watch(prepared.team.experts, composition, prepared.reveal), before)
+
+
+def _familiarity(prepared: Prepared, check: Callable[[], None]) -> Familiarity:
+    """How far the task is from what the experts know."""
+    team = prepared.team
+    named = list(zip(team.names, team.experts, strict=True))
+    return prepared.known.familiarity(prepared.request.parsed, named, team.device, check)
+
+
+def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> Alternative | None:
     """Attempt 2, as the solver has it: the first expert's own answer that differs; nobody after it is asked."""
     team, request = prepared.team, prepared.request
     if team.method == "single":
@@ -158,18 +153,18 @@ def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> E
         )
         own = _cut(samples, request)
         if not np.array_equal(own, grid):
-            return {"by": name, "grid": to_rows(own), "right": _right(own, request)}
+            return Alternative(by=name, grid=to_rows(own), right=_right(own, request))
     return None
 
 
 def _cut(samples: Samples, request: SolveRequest) -> Grid:
     """The canvas cut to the shape that the demonstrations tell."""
-    shown = [(pair.input, pair.output) for pair in request.task.demonstrations if pair.output is not None]
+    shown = [(pair.input, pair.output) for pair in request.parsed.demonstrations if pair.output is not None]
     canvas = samples.x_0[0].cpu().numpy().astype(np.uint8)
-    return answer_grid(canvas, shown, request.task.tests[request.test].input)
+    return answer_grid(canvas, shown, request.parsed.tests[request.test].input)
 
 
 def _right(grid: Grid, request: SolveRequest) -> bool | None:
     """Whether a grid is the test's output; None where the task does not say."""
-    truth = request.task.tests[request.test].output
+    truth = request.parsed.tests[request.test].output
     return None if truth is None else bool(np.array_equal(grid, truth))

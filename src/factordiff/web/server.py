@@ -7,16 +7,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from factordiff.composition.factor_names import NAMES
-from factordiff.composition.method import specs
 from factordiff.errors import FactorDiffError, MissingDependency
-from factordiff.web.exchange import Exchange
+from factordiff.web.about import about_server, fitting_methods
+from factordiff.web.endpoint import SolveEndpoint
 from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
-from factordiff.web.request import RULES
-from factordiff.web.roster import Roster
+from factordiff.web.registry import ExpertRegistry
 from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.stories import stories_for
 from factordiff.web.worker import Worker
 
 STATIC = Path(__file__).parent / "static"
@@ -24,7 +23,7 @@ PREFIX = f"/api/v{API_VERSION}"
 
 
 def build_server(
-    roster: Roster,
+    registry: ExpertRegistry,
     limits: Limits | None = None,
     *,
     hosts: tuple[str, ...] | None = None,
@@ -46,7 +45,7 @@ def build_server(
 
     bounds, tasks = limits or Limits(), library or Library()
     worker = Worker(bounds.queue, on_fault)
-    exchange = Exchange(roster, worker, bounds)
+    endpoint = SolveEndpoint(registry, worker, bounds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,7 +64,16 @@ def build_server(
     @app.get(f"{PREFIX}/about")
     def about() -> dict[str, Any]:
         """What this server has: experts, methods, factors, reveal rules, limits."""
-        return about_server(roster, bounds)
+        return about_server(registry, bounds)
+
+    @app.get(f"{PREFIX}/methods")
+    def methods(experts: str) -> Response:
+        """Which methods take these experts (names joined by commas); a reason where one does not."""
+        try:
+            found = fitting_methods(registry, experts.split(","))
+        except FactorDiffError as error:
+            return Response(refusal(404, str(error)), 404, media_type="application/json")
+        return JSONResponse({"version": API_VERSION, "methods": found})
 
     @app.get(f"{PREFIX}/schema")
     def schema() -> dict[str, Any]:
@@ -93,6 +101,12 @@ def build_server(
             {"version": API_VERSION, "id": task_id, "source": source, "number": number, "task": found}
         )
 
+    @app.get(f"{PREFIX}/stories")
+    def stories() -> dict[str, Any]:
+        """What the first screen shows: stories that these experts can tell."""
+        told = stories_for(registry, tasks)
+        return {"version": API_VERSION, "known_tasks": len(tasks.listing), "stories": told}
+
     @app.exception_handler(HTTPException)
     def refused(_: Any, error: HTTPException) -> Response:
         reason = {404: "there is nothing at this address", 405: "this address does not take this method"}
@@ -107,40 +121,11 @@ def build_server(
         sentence = f"{first['loc'][-1]}: {first['msg']}"
         return Response(refusal(422, sentence), 422, media_type="application/json")
 
-    app.router.routes.append(Route(f"{PREFIX}/solve", exchange))
+    app.router.routes.append(Route(f"{PREFIX}/solve", endpoint))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     _describe_solve(app, bounds)
     app.state.worker = worker
     return Protected(app, hosts, on_stop=worker.stop)
-
-
-def about_server(roster: Roster, limits: Limits) -> dict[str, Any]:
-    """Everything that a page needs to offer choices."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        release = version("factordiff")
-    except PackageNotFoundError:  # run from a folder, not installed
-        release = "unknown"
-    return {
-        "version": API_VERSION,
-        "release": release,
-        "experts": [
-            {"name": entry.name, "objective": entry.objective, **entry.about}
-            for entry in roster.entries.values()
-        ],
-        "methods": list(specs()),
-        "factors": list(NAMES),
-        "rules": list(RULES),
-        "limits": {
-            "body": limits.body,
-            "demonstrations": limits.demonstrations,
-            "particles": limits.particles,
-            "steps": limits.steps,
-            "experts": limits.experts,
-            "deadline": limits.deadline,
-        },
-    }
 
 
 def _describe_solve(app: Any, limits: Limits) -> None:

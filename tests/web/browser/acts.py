@@ -23,6 +23,16 @@ def pick(page: Page, task: str) -> None:
     expect(page.locator("#task-name")).to_have_text(task)
 
 
+def unfold(page: Page, lane: int = 0) -> None:
+    """Open the settings of a lane, which are folded away."""
+    page.locator("fieldset").nth(lane).locator("summary").click()
+
+
+def choose(page: Page, name: str, value: str, lane: int = 0) -> None:
+    """Take one of the choices of a lane."""
+    page.locator("fieldset").nth(lane).locator(f'[data-name="{name}"]').select_option(value)
+
+
 def scrub(page: Page, step: int) -> None:
     page.locator("#scrub").fill(str(step))
 

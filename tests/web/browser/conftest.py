@@ -8,9 +8,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import torch
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
-from factordiff.web.roster import Entry, Roster
+from factordiff.web.record import record_all
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
+from factordiff.web.site import write_site
+from factordiff.web.story_list import STORIES
 from tests.web.serving import LIBRARY, Served, serve
 from tests.web.stubs import CELL, Knower, answers_of
 
@@ -28,14 +32,28 @@ def server() -> Iterator[Served]:
     known = answers_of([LIBRARY.task(one["id"], "rearc", 0) for one in LIBRARY.listing])
     left = CELL % 10 < 5
     about = {"backbone": "stub", "parameters": None}
-    roster = Roster(
+    registry = ExpertRegistry(
         [
-            Entry("left", Knower(left, known, 0.002), about=about),
-            Entry("right", Knower(~left, known, 0.002), about=about),
+            RegisteredExpert("left", Knower(left, known, 0.002), about=about),
+            RegisteredExpert("right", Knower(~left, known, 0.002), about=about),
         ]
     )
-    with serve(roster) as running:
+    with serve(registry) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def shipped() -> ExpertRegistry:
+    """The experts that tell the stories."""
+    torch.set_num_threads(1)  # two that wait for each other are slower than one on a busy machine
+    return ExpertRegistry.load(["trans-full", "conv-full", "trans-color", "trans-occ"])
+
+
+@pytest.fixture(scope="session")
+def site(shipped: ExpertRegistry, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with three of the stories: two alone and together, a correction, a comparison."""
+    wanted = [story for story in STORIES if story.name in ("together", "change-its-mind", "fast-or-exact")]
+    return write_site(tmp_path_factory.mktemp("export") / "site", record_all(wanted, shipped, LIBRARY), 120)
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +75,24 @@ class Watched:
     """Pages whose console and requests are watched."""
 
     def __init__(self, browser: BrowserContext, server: Served) -> None:
-        self.browser, self.address = browser, f"http://127.0.0.1:{server.port}/"
+        self.browser, self.address = browser, f"http://127.0.0.1:{server.port}/workbench.html"
         self.complaints: list[str] = []
         self.requests: list[str] = []
 
-    def open(self, address: str | None = None, ready: bool = True) -> Page:
+    def open(
+        self,
+        address: str | None = None,
+        ready: bool = True,
+        still: bool = False,
+        dark: bool = False,
+        size: tuple[int, int] = (1280, 800),
+    ) -> Page:
+        """A page, once it is ready; `still`: for somebody who asked for little motion."""
         page = self.browser.new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(
+            reduced_motion="reduce" if still else "no-preference", color_scheme="dark" if dark else "light"
+        )
         page.on(
             "console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None
         )
@@ -70,7 +100,7 @@ class Watched:
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(address or self.address)
         if ready:
-            expect(page.locator("html[data-ready=yes]")).to_be_attached()
+            expect(page.locator("html[data-ready=yes]")).to_be_attached(timeout=90_000)  # it may solve first
         return page
 
 
@@ -83,7 +113,7 @@ def pages(browser: BrowserContext, server: Served) -> Iterator[Watched]:
         page.close()
     assert not watched.complaints
     hosts = {urlsplit(url).hostname for url in watched.requests if not url.startswith(("blob:", "data:"))}
-    assert hosts <= {"127.0.0.1"}, hosts
+    assert hosts <= {"127.0.0.1", None}, hosts  # None: a file
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect
 
 from factordiff.sampling.trace import Trace
-from tests.web.browser.acts import answer, colors, pick, scrub, solve, solved
+from tests.web.browser.acts import answer, choose, colors, pick, scrub, solve, solved, unfold
 from tests.web.browser.conftest import Watched
 from tests.web.serving import Served
 from tests.web.stubs import task
@@ -74,11 +75,12 @@ def test_draw_a_task(page: Page) -> None:
 
 def test_the_servers_refusal_is_shown_as_it_is(pages: Watched) -> None:
     page = pages.open()
+    unfold(page)
     seed = page.locator('fieldset >> nth=0 >> [data-name="seed"]')
     seed.fill("-1")
     seed.press("Tab")
     page.click("#solve")
-    expect(page.locator("#alert")).to_contain_text("seed: expected a whole number from 0")
+    expect(page.locator("#alert")).to_contain_text("seed: expected greater than or equal to 0, got -1")
     assert pages.complaints  # the browser notes the status 422 itself
     pages.complaints.clear()
     page.click('#alert [aria-label="Dismiss"]')
@@ -90,9 +92,10 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     pick(page, "0ca9ddb6")
     page.check("#compare")
     page.check("#alternative")
-    page.locator('fieldset >> nth=1 >> [data-name="method"]').select_option("product")
-    page.locator('fieldset >> nth=0 >> [data-name="factors"]').select_option("block")
-    temperature = page.locator('fieldset >> nth=0 >> [data-name="temperature-right"]')
+    choose(page, "method", "product", lane=1)
+    unfold(page)
+    choose(page, "factors", "block:2x2")
+    temperature = page.locator('fieldset >> nth=0 >> [data-name="temperatures-right"]')
     temperature.fill("0.25")
     temperature.press("Tab")
     page.select_option("#palette", "safe")
@@ -114,8 +117,8 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     assert [colors(answer(other, lane)) for lane in (0, 1)] == shown
     assert colors(other.locator(".pair .cell")) == pairs
     expect(other.locator("#task-name")).to_have_text("0ca9ddb6 (edited)")
-    expect(other.locator('fieldset >> nth=0 >> [data-name="temperature-right"]')).to_have_value("0.25")
-    expect(other.locator('fieldset >> nth=0 >> [data-name="factors"]')).to_have_value("block")
+    expect(other.locator('fieldset >> nth=0 >> [data-name="temperatures-right"]')).to_have_value("0.25")
+    expect(other.locator('fieldset >> nth=0 >> [data-name="factors"]')).to_have_value("block:2x2")
     expect(other.locator('fieldset >> nth=1 >> [data-name="method"]')).to_have_value("product")
     expect(other.locator("html")).to_have_attribute("data-palette", "safe")
     expect(other.locator("#fixed-note")).to_have_text("1 cell fixed")
@@ -123,15 +126,16 @@ def test_a_link_restores_everything(pages: Watched) -> None:
 
 
 def test_a_damaged_link_is_said_to_be_one(pages: Watched, server: Served) -> None:
-    page = pages.open(f"http://127.0.0.1:{server.port}/#s=nonsense")
+    page = pages.open(f"http://127.0.0.1:{server.port}/workbench.html#s=nonsense")
     expect(page.locator("#alert")).to_contain_text("This link is damaged")
     solve(page)
 
 
 def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
-    page.locator('fieldset >> nth=0 >> [data-name="rule"]').select_option("confidence")
-    page.locator('fieldset >> nth=0 >> [data-name="steps"]').fill("12")
-    page.locator('fieldset >> nth=0 >> [data-name="steps"]').press("Tab")
+    unfold(page)
+    choose(page, "rule", "confidence")
+    page.locator('fieldset >> nth=0 >> [data-name="number"]').fill("12")
+    page.locator('fieldset >> nth=0 >> [data-name="number"]').press("Tab")
     page.check("#alternative")
     solve(page)
     steps = int(page.locator("#scrub").get_attribute("max") or 0)
@@ -147,6 +151,16 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
         assert picture.format == "PNG"
         assert picture.width > 600
         still = picture.convert("RGB").copy()
+    # The input on the left, and the colors of who decides in the legend below the grids.
+    style = "getComputedStyle(document.documentElement).getPropertyValue(name)"
+    color = partial(page.evaluate, f"name => {style}")
+    seen = [
+        {"#{:02x}{:02x}{:02x}".format(*still.getpixel((x, y))) for x in xs for y in ys}
+        for xs, ys in ((range(25, 183), range(70, 226)), (range(208, 700), range(230, still.height)))
+    ]
+    asked = set(colors(page.locator(".pair.asked .grid").first.locator(".cell")))
+    assert {color(f"--c{value}") for value in asked} <= seen[0]
+    assert {color("--e0"), color("--e1")} <= seen[1]
     with Image.open(saved("#save-gif")) as film:
         assert film.format == "GIF"
         assert film.n_frames == steps + 1 == 13

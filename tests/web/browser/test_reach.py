@@ -8,8 +8,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
-from factordiff.web.roster import Roster
-from tests.web.browser.acts import answer, colors, hidden, pick, routing, scrub, solve, solved
+from factordiff.web.registry import ExpertRegistry
+from tests.web.browser.acts import answer, colors, hidden, pick, routing, scrub, solve, solved, unfold
 from tests.web.browser.conftest import Watched
 from tests.web.serving import serve
 
@@ -23,10 +23,28 @@ def tab_to(page: Page, selector: str, most: int = 60) -> None:
     raise AssertionError(f"{selector} was not reached with {most} presses of Tab")
 
 
+def whole(page: Page) -> bytes:
+    """The page from its top to its end."""
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    return page.screenshot(full_page=True)
+
+
 def keep(picture: bytes, path: Path) -> None:
     """Save a picture in 256 colors: a third of the bytes."""
     few = Image.open(BytesIO(picture)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
+
+
+def test_solve_is_among_the_first_stops_and_leaves_the_keys_to_the_trajectory(page: Page) -> None:
+    page.keyboard.press("Tab")
+    tab_to(page, "#solve", most=3)
+    page.keyboard.press("Enter")
+    solved(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_attribute("aria-label", "Pause")
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_attribute("aria-label", "Play")
 
 
 def test_keyboard_only(page: Page) -> None:
@@ -46,11 +64,9 @@ def test_keyboard_only(page: Page) -> None:
     grid = page.locator(".pair").first.locator(".grid").first
     columns = int(page.locator(".pair").first.get_by_label("Shown 1, input: columns").input_value())
     assert colors(grid.locator(".cell"))[columns + 1] == 8
-    tab_to(page, "#solve")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
     solved(page)
-    # The trajectory.
-    page.locator("#stage").focus()
+    # The trajectory: the keys are its own as soon as something is solved.
     page.keyboard.press("Home")
     assert hidden(page) == 100
     for _ in range(3):
@@ -90,8 +106,13 @@ def test_at_phone_width(page: Page, pictures: Path) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     try:
         pick(page, "0ca9ddb6")
+        narrow = page.locator(".sized .cell").evaluate_all(
+            "all => Math.min(...all.map((one) => one.getBoundingClientRect().width))"
+        )
+        assert narrow >= 24
         solve(page)
         expect(page.locator("#status")).to_have_text("routing: right")
+        expect(answer(page).first).to_be_in_viewport()  # without scrolling to it
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         outside = page.locator("button:not(.pairs *), select, .lane .grid").evaluate_all(
             "all => all.filter((one) => one.getBoundingClientRect().right > 390).map((one) => one.outerHTML)"
@@ -109,16 +130,17 @@ def test_at_phone_width(page: Page, pictures: Path) -> None:
 
 def test_the_shipped_specialists_solve_a_task_in_the_browser(browser: BrowserContext, pictures: Path) -> None:
     """The paper's pair at the paper's temperature: each cell finds the one who knows it."""
-    with serve(Roster.load(["trans-color", "trans-occ"])) as running:
+    with serve(ExpertRegistry.load(["trans-color", "trans-occ"])) as running:
         watched = Watched(browser, running)
         page = watched.open()
         pick(page, "0ca9ddb6")
-        page.get_by_label("Temperature of trans-occ").fill("0.25")
+        unfold(page)
+        expect(page.get_by_label("Temperatures of trans-occ")).to_have_value("0.25")  # as it was fitted
         solve(page)
         expect(page.locator("#status")).to_have_text("routing: right")
         scrub(page, 60)
         routing(page).nth(43).hover()
-        keep(page.screenshot(full_page=True), pictures / "playground-light.png")
+        keep(whole(page), pictures / "playground-light.png")
         page.close()
         assert watched.complaints == []
     assert (pictures / "playground-light.png").stat().st_size > 20_000
@@ -140,11 +162,11 @@ def test_dark_mode_follows_the_system_and_the_choice(page: Page, pictures: Path)
     assert brightness() < 150
     pick(page, "0ca9ddb6")
     page.check("#compare")
-    page.locator('fieldset >> nth=1 >> [data-name="method"]').select_option("mixture")
+    expect(page.locator('fieldset >> nth=1 >> [data-name="method"]')).to_have_value("mixture")
     page.check("#alternative")
     solve(page)
     expect(page.locator(".second")).to_have_count(2)
-    keep(page.screenshot(full_page=True), pictures / "playground-dark.png")
+    keep(whole(page), pictures / "playground-dark.png")
     page.select_option("#theme", "auto")
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.browser.acts import answer, colors, hidden, pick, routing, scrub, solve
+from factordiff.composition import method
+from factordiff.composition.method import declare
+from factordiff.composition.mixture import Mixture
+from factordiff.composition.options import Option
+from tests.web.browser.acts import answer, choose, colors, hidden, pick, routing, scrub, solve, unfold
+from tests.web.browser.conftest import Watched
 from tests.web.serving import LIBRARY, Served, until
 
 TASK = "23581191"
@@ -90,7 +98,7 @@ def test_edit_a_cell_and_solve_again(page: Page) -> None:
 def test_compare_two_methods(page: Page) -> None:
     pick(page, TASK)
     page.check("#compare")
-    page.locator("fieldset").nth(1).locator('[data-name="method"]').select_option("single")
+    choose(page, "team", "expert:left", lane=1)
     solve(page)
     expect(page.locator(".lane")).to_have_count(2)
     expect(page.locator("#status")).to_have_text("routing: right · single: not right")
@@ -121,32 +129,37 @@ def test_fixed_cells_stay_and_the_rest_is_inferred(page: Page) -> None:
 
 def test_every_method_and_rule_that_is_offered_can_be_solved(page: Page) -> None:
     pick(page, TASK)
-    method = page.locator("fieldset").first.locator('[data-name="method"]')
-    rule = page.locator("fieldset").first.locator('[data-name="rule"]')
-    rule.select_option("fast")
+    unfold(page)
+    choose(page, "rule", "fast")
     for cell in range(0, 100, 2):  # fewer cells to fill, fewer steps to wait for
         answer(page).nth(cell).focus()
         page.keyboard.press("0")
-    for name in method.locator("option").evaluate_all("options => options.map((one) => one.value)"):
-        if name == "views":  # needs an occupancy expert, which is not here: the refusal is a sentence
-            continue
-        method.select_option(name)
+    method = page.locator("fieldset").first.locator('[data-name="method"]')
+    views = method.locator('option[value="views"]')
+    expect(views).to_be_disabled()
+    expect(views).to_have_text("views (takes two experts, one of them trained on occupancy)")
+    offered = method.locator("option:not(:disabled)").evaluate_all("all => all.map((one) => one.value)")
+    assert {"routing", "mixture", "product", "fkc", "vote", "evidence"} <= set(offered)
+    assert "single" not in offered
+    for name in offered:
+        choose(page, "method", name)
         solve(page)
         expect(page.locator("#status")).to_contain_text(f"{name}: ")
         expect(page.locator("#alert")).to_be_hidden()
-    method.select_option("routing")
-    for name in rule.locator("option").evaluate_all("options => options.map((one) => one.value)"):
-        rule.select_option(name)
+    choose(page, "method", "routing")
+    rules = page.locator('fieldset >> nth=0 >> [data-name="rule"] >> option')
+    for name in rules.evaluate_all("options => options.map((one) => one.value)"):
+        choose(page, "rule", name)
         solve(page)
         expect(page.locator("#alert")).to_be_hidden()
-    for factors in ("row", "block", "component", "whole"):
-        page.locator('fieldset >> nth=0 >> [data-name="factors"]').select_option(factors)
+    for factors in ("row", "block:2x2", "component", "whole"):
+        choose(page, "factors", factors)
         solve(page)
         expect(page.locator("#alert")).to_be_hidden()
 
 
 def test_stopping_frees_the_worker(page: Page, server: Served) -> None:
-    page.locator("fieldset").first.locator('[data-name="method"]').select_option("vote")
+    choose(page, "method", "vote")
     page.click("#solve")
     expect(page.locator("#step-label")).to_contain_text("of")
     page.click("#stop")
@@ -176,6 +189,23 @@ def test_attempt_2_is_what_an_expert_answers_alone(page: Page) -> None:
     expect(second).to_be_hidden()  # it belongs to the finished answer
     page.click("#last")
     expect(second).to_be_visible()
-    page.locator('fieldset >> nth=0 >> [data-name="method"]').select_option("single")
+    choose(page, "team", "expert:left")
     solve(page)
     expect(second).to_contain_text("Alone, no expert answers otherwise.")
+
+
+def test_a_method_of_ones_own_is_on_the_page(pages: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "_SPECS", dict(method._SPECS))
+    declare("toy", Option("sharpness", "How sharp.", default=0.5, most=2.0))(lambda sharpness: Mixture())
+    page = pages.open()
+    choose(page, "method", "toy")
+    unfold(page)
+    sharpness = page.locator('fieldset >> nth=0 >> [data-name="sharpness"]')
+    expect(sharpness).to_have_value("0.5")
+    sharpness.fill("1.5")
+    choose(page, "rule", "fast")
+    solve(page)
+    expect(page.locator("#status")).to_contain_text("toy: ")
+    with page.expect_download() as download:
+        page.click("#save-trace")
+    assert json.loads(download.value.path().read_text())["runs"][0]["request"]["sharpness"] == 1.5

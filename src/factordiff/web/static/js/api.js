@@ -22,6 +22,8 @@ async function get(path) {
 }
 
 export const about = () => get("about");
+export const stories = () => get("stories");
+export const methods = async (experts) => (await get(`methods?experts=${experts.map(encodeURIComponent).join(",")}`)).methods;
 export const tasks = async () => (await get("tasks")).tasks;
 export const task = async (id, source, number) =>
   (await get(`tasks/${encodeURIComponent(id)}?source=${encodeURIComponent(source)}&number=${number}`)).task;

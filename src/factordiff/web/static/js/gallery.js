@@ -1,7 +1,7 @@
 // All tasks to choose from, each with a preview; typing narrows them down.
 
-import { thumbnail } from "./editor.js";
 import { element } from "./grid.js";
+import { thumbnail } from "./thumbnail.js";
 
 export class Gallery {
   constructor(listing, onPick) {

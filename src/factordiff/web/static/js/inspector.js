@@ -1,11 +1,10 @@
 // What everybody says about one cell: a bar per color, a margin, and who is followed.
 
 import { COLOR_NAMES, MASK, SIDE, element } from "./grid.js";
-import { sayMargin } from "./lane.js";
+import { sayMargin } from "./margins.js";
 
 function voice(name, place, { best, log_doubt, probs }, at, compared, speaks) {
   const dot = place === null ? null : element("span", { class: `dot x${place}` });
-  if (dot) dot.style.background = "var(--v)";
   const bars = (probs?.[at] ?? []).map((thousandths, color) => {
     const bar = element("div", { class: `bar v${color}`, title: `${COLOR_NAMES[color]}: ${(thousandths / 10).toFixed(1)} %` });
     bar.style.height = `${thousandths / 10}%`;
@@ -20,14 +19,15 @@ function voice(name, place, { best, log_doubt, probs }, at, compared, speaks) {
     element("p", {}, words.join(" · ")));
 }
 
-export function inspect(root, lane, cell, index) {
-  if (!lane || cell === null || !lane.steps.length) {
+export function inspect(root, run, cell, index) {
+  root.classList.toggle("empty", !run || cell === null || !run.steps.length);
+  if (root.classList.contains("empty")) {
     root.replaceChildren(element("h3", {}, "Look at a cell"),
       element("p", { class: "hint" }, "Point at a cell of any map, or walk there with the arrow keys: every expert’s distribution appears here."));
     return;
   }
   const title = element("h3", {}, `Row ${Math.floor(cell / SIDE) + 1}, column ${(cell % SIDE) + 1}`);
-  const word = lane.lastWord(cell, Math.max(index, 1));
+  const word = run.lastWord(cell, Math.max(index, 1));
   if (!word) {
     root.replaceChildren(title, element("p", { class: "hint" }, "This cell was fixed before the first step; nobody was asked."));
     return;
@@ -36,8 +36,8 @@ export function inspect(root, lane, cell, index) {
   const done = step.revealed.includes(cell) && step.x[cell] !== MASK;
   const said = done ? `decided in step ${at}: ${COLOR_NAMES[step.x[cell]]}` : `still hidden after step ${at}`;
   const parts = step.experts.map((one, number) => {
-    const expert = lane.placeOf(step, number);
-    return voice(lane.settings.experts[expert], expert, one, place, step.compared?.[number][place] ?? null, step.routing?.[place] === number);
+    const expert = run.placeOf(step, number);
+    return voice(run.experts[expert], expert, one, place, step.compared?.[number][place] ?? null, step.routing?.[place] === number);
   });
   if (!step.routing && step.experts.length > 1) parts.push(voice("together", null, step.composed, place, null, true));
   root.replaceChildren(title, element("p", { class: "hint" }, said), ...parts);

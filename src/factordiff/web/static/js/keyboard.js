@@ -2,7 +2,8 @@
 
 const OWN_KEYS = "input, select, textarea, button, dialog, .grid, summary, a";
 
-export function listenToKeys({ solve, player, help }) {
+// What a page does not have is left out: `solve`, `help`, `undo`, `redo`.
+export function listenToKeys({ solve, player, help, undo, redo }) {
   const acts = {
     " ": () => player.toggle(),
     ArrowLeft: () => player.go(player.at - 1),
@@ -12,12 +13,17 @@ export function listenToKeys({ solve, player, help }) {
     "?": help,
   };
   addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    if (solve && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       solve();
       return;
     }
-    if (event.target.closest?.(OWN_KEYS) || event.ctrlKey || event.metaKey || event.altKey || !(event.key in acts)) return;
+    if (undo && (event.ctrlKey || event.metaKey) && ["z", "Z", "y"].includes(event.key) && !event.target.closest?.("input, textarea")) {
+      event.preventDefault();
+      (event.key === "z" && !event.shiftKey ? undo : redo)();
+      return;
+    }
+    if (event.target.closest?.(OWN_KEYS) || event.ctrlKey || event.metaKey || event.altKey || !acts[event.key]) return;
     event.preventDefault();
     acts[event.key]();
   });

@@ -1,28 +1,16 @@
 // One run on the stage: the answer, who decided each cell, what every expert would say.
 
 import { COLOR_NAMES, GridView, MASK, SIDE, element } from "./grid.js";
+import { marginOf, sayMargin } from "./margins.js";
+import { CELLS, Run } from "./run.js";
 
-const CELLS = SIDE * SIDE;
 const LETTERS = "ABCDEF";
-export const marginOf = (logDoubt) => -Math.expm1(logDoubt);
-
-// 1 - margin where the margin rounds to 1: networks are often surer than three digits can say.
-export function sayMargin(logDoubt) {
-  const margin = marginOf(logDoubt);
-  if (margin < 0.9995) return `margin ${margin.toFixed(3)}`;
-  if (logDoubt <= -98) return "margin 1";
-  const power = Math.floor(logDoubt / Math.LN10);
-  return `margin 1 − ${(Math.exp(logDoubt - power * Math.LN10)).toFixed(1)}·10${String(power).replace(/[-0-9]/g, (d) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(d)])}`;
-}
 
 export class Lane {
   // handlers: look(lane, cell), fix(cell, color | null), unfix(cell)
   constructor(number, settings, compared, twice, handlers) {
     Object.assign(this, { number, settings: structuredClone(settings), twice, handlers });
-    this.steps = [];
-    this.answer = null;
-    this.error = null;
-    this.total = CELLS;
+    this.run = new Run(this.settings.experts, this.settings.method);
     const look = (row, column) => handlers.look(this, row * SIDE + column);
     this.grid = new GridView("Answer, on the canvas of 10 by 10; paint to fix cells", SIDE, SIDE, {
       look, drag: false,
@@ -50,19 +38,20 @@ export class Lane {
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "would say")),
             view.root)),
           this.secondPanel)));
-    for (const dot of this.root.querySelectorAll(".dot")) dot.style.background = "var(--v)";
+  }
+
+  get steps() { return this.run.steps; }
+  get answer() { return this.run.answer; }
+
+  // A run that is known already.
+  use(run) {
+    this.run = run;
+    if (this.twice && run.answer) this.#fillSecond(run.answer);
   }
 
   take(event) {
-    if (event.event === "start") this.total = event.masked;
-    if (event.event === "step") {
-      this.steps.push(event);
-      this.steps.sort((one, other) => one.number - other.number);
-    }
-    if (event.event === "answer") {
-      this.answer = event;
-      if (this.twice) this.#fillSecond(event);
-    }
+    this.run.take(event);
+    if (event.event === "answer" && this.twice) this.#fillSecond(event);
   }
 
   #fillSecond({ grid, alternative }) {
@@ -86,37 +75,15 @@ export class Lane {
     this.secondPanel.replaceChildren(title, this.second.root, element("p", { class: "verdict" }, verdict, verdict ? " · " : null, far));
   }
 
-  get routed() { return this.steps.some((step) => step.routing); }
-  // A vote's runs ask one expert each; its place among the lane's experts is the number of the run.
-  placeOf(step, index) { return this.settings.method === "vote" ? step.run : index; }
-
-  // The last step up to `index` that asked about the cell, and whether it decided it.
-  lastWord(cell, index) {
-    for (let at = Math.min(index, this.steps.length) - 1; at >= 0; at--) {
-      const place = this.steps[at].cells.indexOf(cell);
-      if (place >= 0) return { step: this.steps[at], at: at + 1, place };
-    }
-    return null;
-  }
-
-  // Who spoke for each cell, as far as decided by step `index`: cell -> {step, place}.
-  #decided(index) {
-    const found = new Map();
-    for (const step of this.steps.slice(0, index)) {
-      for (const cell of step.revealed) found.set(cell, { step, place: step.cells.indexOf(cell) });
-    }
-    return found;
-  }
-
   show(index, given, truth, looked) {
     const at = Math.min(index, this.steps.length);
     const step = at ? this.steps[at - 1] : null;
-    const final = this.answer && at === this.steps.length;
-    const x = final ? this.answer.canvas : step ? step.x : Array.from({ length: CELLS }, (_, cell) => given[cell] ?? MASK);
+    const final = this.run.isOver(at);
+    const x = this.run.canvas(at, given);
     const shape = final ? [this.answer.grid.length, this.answer.grid[0].length] : null;
     this.secondPanel.hidden = !(final && this.twice);
     const fresh = new Set(step && !final ? step.revealed : []);
-    const decided = this.#decided(at);
+    const decided = this.run.decided(at);
     for (let cell = 0; cell < CELLS; cell++) {
       const row = Math.floor(cell / SIDE);
       const column = cell % SIDE;
@@ -124,9 +91,9 @@ export class Lane {
       if (fresh.has(cell)) marks.push("fresh");
       if (given[cell] != null) marks.push("pin");
       if (shape && (row >= shape[0] || column >= shape[1])) marks.push("outside");
-      else if (final && truth && truth[row]?.[column] !== x[cell]) marks.push("miss");
+      const value = given[cell] ?? x[cell]; // a fixed cell shows its color at once
+      if (final && truth && !marks.includes("outside") && truth[row]?.[column] !== value) marks.push("miss");
       if (looked === cell) marks.push("looked");
-      const value = !step && given[cell] != null ? given[cell] : x[cell];
       this.grid.set(cell, { value, classes: marks.join(" "), label: `${value === MASK ? "hidden" : COLOR_NAMES[value]}${given[cell] != null ? ", fixed" : ""}${marks.includes("miss") ? ", not the right one" : ""}` });
       this.#showMap(cell, step, decided.get(cell), looked);
       this.#showVoices(cell, step, x, looked);
@@ -145,14 +112,14 @@ export class Lane {
       return;
     }
     const sure = marginOf(now.step.composed.log_doubt[now.place]);
-    this.map.set(cell, { value: this.placeOf(now.step, 0), kind: "x", text: "", sure: Math.max(sure * 0.9, 0.05), classes: "faint" + extra, label: `margin ${sure.toFixed(2)}` });
+    this.map.set(cell, { value: this.run.placeOf(now.step, 0), kind: "x", text: "", sure: Math.max(sure * 0.9, 0.05), classes: "faint" + extra, label: `margin ${sure.toFixed(2)}` });
   }
 
   #showVoices(cell, step, x, looked) {
     const extra = looked === cell ? " looked" : "";
     const here = step ? step.cells.indexOf(cell) : -1;
     this.voices.forEach((view, place) => {
-      const index = step ? step.experts.findIndex((_, number) => this.placeOf(step, number) === place) : -1;
+      const index = step ? step.experts.findIndex((_, number) => this.run.placeOf(step, number) === place) : -1;
       if (here < 0 || index < 0) {
         view.set(cell, { value: x[cell], classes: `known${extra}`, label: x[cell] === MASK ? "not asked" : `${COLOR_NAMES[x[cell]]}, already there` });
         return;
@@ -163,22 +130,20 @@ export class Lane {
   }
 
   #words(at, final) {
-    this.mapTitle.textContent = this.steps.length && !this.routed ? "How sure" : "Who decides";
-    this.mapNote.textContent = this.steps.length && !this.routed ? "the margin" : "faint: open";
+    this.mapTitle.textContent = this.steps.length && !this.run.routed ? "How sure" : "Who decides";
+    this.mapNote.textContent = this.steps.length && !this.run.routed ? "the margin" : "faint: open";
     const counts = this.settings.experts.map(() => 0);
-    for (const { step, place } of this.#decided(at).values()) if (step.routing) counts[step.routing[place]]++;
-    this.legend.replaceChildren(...(this.routed || !this.steps.length ? this.settings.experts.map((name, place) => {
-      const dot = element("span", { class: `dot x${place}` });
-      dot.style.background = "var(--v)";
-      return element("span", {}, dot, `${LETTERS[place]} ${name}: ${counts[place]}`);
+    for (const { step, place } of this.run.decided(at).values()) if (step.routing) counts[step.routing[place]]++;
+    this.legend.replaceChildren(...(this.run.routed || !this.steps.length ? this.settings.experts.map((name, place) => {
+      return element("span", {}, element("span", { class: `dot x${place}` }), `${LETTERS[place]} ${name}: ${counts[place]}`);
     }) : []));
     this.verdict.replaceChildren();
-    if (this.error) this.verdict.append(element("b", { class: "wrong" }, this.error));
+    if (this.run.error) this.verdict.append(element("b", { class: "wrong" }, this.run.error));
     else if (final) {
       const { right, passes, seconds } = this.answer;
       if (right !== null) this.verdict.append(element("b", { class: right ? "right" : "wrong" }, right ? "right" : "not right"), " · ");
       this.verdict.append(`${this.answer.grid.length} × ${this.answer.grid[0].length} · ${passes.executed} passes · ${seconds.toFixed(1)} s`);
-    } else if (this.steps.length) this.verdict.append(`${this.total - (this.steps[Math.max(at, 1) - 1].x.filter((value) => value === MASK).length)} of ${this.total} cells`);
+    } else if (this.steps.length) this.verdict.append(`${this.run.total - (this.steps[Math.max(at, 1) - 1].x.filter((value) => value === MASK).length)} of ${this.run.total} cells`);
     else this.verdict.append("not solved yet");
   }
 }

@@ -3,6 +3,7 @@
 const CELL = 16;
 const GAP = 24;
 const HEAD = 34;
+const SIDE_LENGTH = 10 * CELL;
 
 function drawGrid(pen, view, left, top, title) {
   const style = getComputedStyle(document.body);
@@ -40,12 +41,43 @@ const shade = (style) => (style.colorScheme === "dark" || matchMediaDark() ? "#2
 const matchMediaDark = () => document.documentElement.dataset.theme === "dark"
   || (document.documentElement.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
 
-export function drawStage(lanes, caption) {
-  const across = Math.max(...lanes.map((lane) => 2 + lane.voices.length + (lane.second ? 1 : 0))); // the same for every frame
-  const side = 10 * CELL;
+// The input as it was asked, from its rows.
+function drawInput(pen, rows, left, top) {
+  const style = getComputedStyle(document.documentElement);
+  pen.fillStyle = getComputedStyle(document.body).color;
+  pen.font = "600 13px ui-sans-serif, system-ui, sans-serif";
+  pen.fillText("input", left, top - 9);
+  pen.fillStyle = "#7d828c";
+  pen.fillRect(left - 1, top - 1, rows[0].length * CELL + 1, rows.length * CELL + 1);
+  rows.forEach((row, r) => row.forEach((value, c) => {
+    pen.fillStyle = style.getPropertyValue(`--c${value}`);
+    pen.fillRect(left + c * CELL, top + r * CELL, CELL - 1, CELL - 1);
+  }));
+}
+
+// Below the grids: the verdict, and which color is whose.
+function drawWords(pen, lane, left, top) {
+  const style = getComputedStyle(document.body);
+  const colors = getComputedStyle(document.documentElement);
+  pen.font = "13px ui-sans-serif, system-ui, sans-serif";
+  pen.fillStyle = style.color;
+  pen.fillText(lane.verdict.textContent, left, top);
+  let across = left;
+  for (const [place, entry] of [...lane.legend.children].entries()) {
+    pen.fillStyle = colors.getPropertyValue(`--e${place}`);
+    pen.fillRect(across, top + 12, 11, 11);
+    pen.fillStyle = style.color;
+    pen.fillText(entry.textContent, across + 17, top + 22);
+    across += 17 + pen.measureText(entry.textContent).width + 18;
+  }
+}
+
+export function drawStage(lanes, caption, { input }) {
+  const across = Math.max(...lanes.map((lane) => 3 + lane.voices.length + (lane.second ? 1 : 0))); // the same for every frame
+  const side = SIDE_LENGTH;
   const canvas = document.createElement("canvas");
   canvas.width = GAP + across * (side + GAP);
-  canvas.height = HEAD + lanes.length * (side + 2 * HEAD) + 8;
+  canvas.height = HEAD + lanes.length * (side + 3 * HEAD) - 4;
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   const style = getComputedStyle(document.body);
   pen.fillStyle = style.backgroundColor;
@@ -54,11 +86,13 @@ export function drawStage(lanes, caption) {
   pen.font = "700 15px ui-sans-serif, system-ui, sans-serif";
   pen.fillText(caption, GAP, 26);
   lanes.forEach((lane, number) => {
-    const top = HEAD + number * (side + 2 * HEAD) + HEAD;
-    const views = [[lane.grid, `answer · ${lane.settings.method}`], [lane.map, lane.routed ? "who decides" : "how sure"],
+    const top = HEAD + number * (side + 3 * HEAD) + HEAD;
+    drawInput(pen, input, GAP, top);
+    const views = [[lane.grid, `answer · ${lane.settings.method}`], [lane.map, lane.run.routed ? "who decides" : "how sure"],
       ...lane.voices.map((view, place) => [view, lane.settings.experts[place]])];
     if (lane.second && !lane.secondPanel.hidden) views.push([lane.second, `attempt 2 · ${lane.answer.alternative.by}`]);
-    views.forEach(([view, title], place) => drawGrid(pen, view, GAP + place * (side + GAP), top, title));
+    views.forEach(([view, title], place) => drawGrid(pen, view, GAP + (place + 1) * (side + GAP), top, title));
+    drawWords(pen, lane, GAP + side + GAP, top + side + 22);
   });
   return canvas;
 }

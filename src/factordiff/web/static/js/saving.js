@@ -16,16 +16,17 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-export function savePicture(lanes, name) {
-  drawStage(lanes, `FactorDiff · ${name}`).toBlob((blob) => save(blob, `factordiff-${name}.png`));
+// pair: the asked input, and the right output where it is known
+export function savePicture(lanes, name, pair) {
+  drawStage(lanes, `FactorDiff · ${name}`, pair).toBlob((blob) => save(blob, `factordiff-${name}.png`));
 }
 
 // Every step as a frame; `show` puts a step on the stage, from where it is drawn.
-export function saveFilm(lanes, name, steps, show) {
+export function saveFilm(lanes, name, pair, steps, show) {
   const frames = [];
   for (let at = 0; at <= steps; at++) {
     show(at);
-    const canvas = drawStage(lanes, `FactorDiff · ${name} · step ${at} of ${steps}`);
+    const canvas = drawStage(lanes, `FactorDiff · ${name} · step ${at} of ${steps}`, pair);
     frames.push(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height));
   }
   save(encodeGif(frames, frames.map((_, at) => (at === steps ? LAST_FRAME : FRAME))), `factordiff-${name}.gif`);

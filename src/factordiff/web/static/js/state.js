@@ -1,25 +1,32 @@
 // Everything that a link restores, and how it travels in the address.
 
 import { SIDE } from "./grid.js";
+import { numbersOf } from "./settings.js";
 
-const VERSION = 1;
+const VERSION = 2;
 
-export function freshSettings(experts, method) {
+// The settings to begin with: the first team there is, with its fitted numbers, or the first two experts.
+export function freshSettings(about) {
+  const team = about.teams[0];
+  const names = about.experts.map((expert) => expert.name);
   return {
-    experts: experts.slice(0, 2),
-    method: method ?? (experts.length > 1 ? "routing" : "single"),
-    temperatures: {},
-    factors: "pixel",
-    block: [2, 2],
-    reveal: { rule: "exact", steps: 128, threshold: 0.995, gamma: 0.005 },
-    particles: 8,
-    runs: 3, // of each expert in a vote
-    softness: 0.1,
+    experts: team ? [...team.experts] : names.slice(0, 2),
+    method: team?.method ?? (names.length > 1 ? "routing" : "single"),
+    options: team ? numbersOf(team) : {}, // by name; of an option per expert, a number by expert
+    rule: "exact", // how cells are revealed, and the number that the rule takes
+    number: null,
     seed: 0,
   };
 }
 
-export function freshState(experts) {
+// The same experts another way: what a comparison begins with.
+export function otherWay(settings) {
+  const method = settings.experts.length < 2 ? settings.method : settings.method === "mixture" ? "routing" : "mixture";
+  return { ...structuredClone(settings), method };
+}
+
+export function freshState(about) {
+  const settings = freshSettings(about);
   return {
     version: VERSION,
     task: null, // {id, source, number, content}; id is null for a task of one's own
@@ -28,35 +35,43 @@ export function freshState(experts) {
     given: {}, // cell -> color
     compare: false,
     alternative: false, // attempt 2 as well
-    settings: [freshSettings(experts), freshSettings(experts, experts.length > 1 ? "mixture" : "single")],
+    settings: [settings, otherWay(settings)],
     solved: false,
     step: null,
     palette: "arc",
   };
 }
 
-// The request that a lane's settings make.
-export function requestOf(state, settings) {
+// The request that a lane's settings make: options that the method does not take are left out.
+export function requestOf(state, settings, about) {
   const given = Object.keys(state.given).length ? Array.from({ length: SIDE }, () => Array(SIDE).fill(null)) : null;
   for (const [cell, color] of Object.entries(state.given)) given[Math.floor(cell / SIDE)][cell % SIDE] = color;
-  const temperatures = Object.fromEntries(
-    settings.experts.filter((name) => settings.temperatures[name] != null).map((name) => [name, settings.temperatures[name]]),
-  );
+  const options = {};
+  for (const option of about.methods.find((one) => one.name === settings.method).options) {
+    const value = settings.options[option.name];
+    if (value == null) continue;
+    options[option.name] = option.per_expert
+      ? Object.fromEntries(Object.entries(value).filter(([name]) => settings.experts.includes(name)))
+      : value;
+  }
   return {
-    version: VERSION,
+    version: 1,
     task: state.task.content,
     test: state.test,
     experts: settings.experts,
     method: settings.method,
-    temperatures,
-    factors: settings.factors === "block" ? `block:${settings.block.join("x")}` : settings.factors,
-    reveal: settings.reveal,
-    particles: settings.method === "vote" ? settings.runs : settings.particles,
-    softness: settings.softness,
+    ...options,
+    reveal: settings.number === null ? settings.rule : `${settings.rule}:${settings.number}`,
     seed: settings.seed,
     given,
     alternative: state.alternative,
   };
+}
+
+// The settings that a request spells, as the form keeps them.
+export function settingsOf({ experts, method, reveal, given, ...options }, about) {
+  const [rule, number] = reveal.split(":");
+  return { ...freshSettings(about), experts, method, rule, number: number === undefined ? null : Number(number), options: numbersOf({ experts, options }) };
 }
 
 async function through(stream, bytes) {
@@ -70,7 +85,7 @@ export async function toLink(state) {
   return btoa(String.fromCharCode(...packed)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-export async function fromLink(text, experts) {
+export async function fromLink(text, about) {
   let parsed;
   try {
     const packed = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
@@ -78,15 +93,20 @@ export async function fromLink(text, experts) {
   } catch {
     throw new Error("This link is damaged: part of it may be missing. The page starts afresh.");
   }
+  return checkedState(parsed, about);
+}
+
+// A state that was kept somewhere: of this version, and with experts that are here.
+export function checkedState(parsed, about) {
   if (parsed?.version !== VERSION || !parsed.task || !Array.isArray(parsed.settings) || parsed.settings.length !== 2) {
     throw new Error("This link was made by another version of the page. The page starts afresh.");
   }
-  const fresh = freshState(experts);
+  const fresh = freshState(about);
   const state = { ...fresh, ...parsed };
   state.settings = parsed.settings.map((one, lane) => {
-    const missing = (one.experts ?? []).filter((name) => !experts.includes(name));
+    const missing = (one.experts ?? []).filter((name) => !about.experts.some((expert) => expert.name === name));
     if (missing.length) throw new Error(`This link needs the expert ${missing[0]}, which this server does not have.`);
-    return { ...fresh.settings[lane], ...one, reveal: { ...fresh.settings[lane].reveal, ...one.reveal } };
+    return { ...fresh.settings[lane], ...one };
   });
   return state;
 }

@@ -1,8 +1,12 @@
-// The page: brings the parts together and keeps one state.
+// The workbench: brings the parts together and keeps one state.
 
 import * as api from "./api.js";
+import { keepDraft, keptDraft } from "./draft.js";
 import { Brush, TaskEditor, blankTask } from "./editor.js";
+import { sayFamiliarity } from "./familiarity.js";
 import { Gallery } from "./gallery.js";
+import { Guide } from "./guide.js";
+import { SIDE } from "./grid.js";
 import { inspect } from "./inspector.js";
 import { listenToKeys } from "./keyboard.js";
 import { Lane } from "./lane.js";
@@ -10,7 +14,8 @@ import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
 import { save, saveFilm, savePicture, saveTrace } from "./saving.js";
 import { SettingsForm } from "./settings.js";
-import { freshState, fromLink, readTask, requestOf, toLink } from "./state.js";
+import { checkedState, freshState, fromLink, otherWay, readTask, requestOf, settingsOf, toLink } from "./state.js";
+import { Undo } from "./undo.js";
 
 const by = (id) => document.getElementById(id);
 const FIRST_TASKS = ["0ca9ddb6", "23581191", "d90796e8"]; // colorful ones
@@ -20,7 +25,10 @@ let lanes = [];
 let looked = { lane: null, cell: null };
 let running = null;
 let listing = [];
-let brush, editor, forms, player, experts;
+let brush, editor, forms, player, about, guide;
+const undo = new Undo();
+const REMEMBERED = 30;
+const solved = new Map(); // request -> run, so that what was taken back is there at once
 
 function complain(error) {
   by("alert").hidden = false;
@@ -42,7 +50,7 @@ const truth = () => state.task.content.test[state.test]?.output ?? null;
 
 function showStage(at = player.at) {
   for (const lane of lanes) lane.show(at, state.given, truth(), looked.cell);
-  inspect(by("inspector"), looked.lane, looked.cell, at);
+  inspect(by("inspector"), looked.lane?.run ?? null, looked.cell, at);
   const fixed = Object.keys(state.given).length;
   by("unfix").hidden = !fixed;
   by("fixed-note").textContent = fixed ? `${fixed} ${fixed === 1 ? "cell" : "cells"} fixed` : "";
@@ -72,9 +80,43 @@ function exportable(is) {
   for (const id of ["save-png", "save-gif", "save-trace"]) by(id).disabled = !is;
 }
 
+// What can be taken back, and what outlives a reload.
+const changeable = () => ({ task: state.task, edited: state.edited, test: state.test, given: state.given });
+function noted() {
+  undo.note(changeable());
+  by("undo").disabled = !undo.past.length;
+  by("redo").disabled = !undo.future.length;
+  keepDraft(state);
+}
+
+// Go back or forward; a run that was seen with that very request comes back with it.
+function travel(to) {
+  if (!to) return;
+  running?.abort();
+  Object.assign(state, to);
+  by("undo").disabled = !undo.past.length;
+  by("redo").disabled = !undo.future.length;
+  keepDraft(state);
+  showTask();
+  newLanes();
+  const runs = lanes.map((lane) => solved.get(keyOf(lane)));
+  if (!runs.every(Boolean)) { clearStage(); by("status").textContent = "Changed. Solve to see what comes of it."; return; }
+  lanes.forEach((lane, number) => lane.use(runs[number]));
+  player.reset(false);
+  player.grow(Math.max(...runs.map((run) => run.steps.length)));
+  player.go(player.length);
+  ended();
+}
+
+// The address described something else: a reload is to find what is here now.
+const leaveAddress = () => history.replaceState(null, "", location.pathname);
+
 // Something changed that the shown run does not know about.
 function stale() {
+  leaveAddress();
+  noted();
   showStage();
+  guide.hide();
   if (lanes.some((lane) => lane.steps.length) && !running) by("status").textContent = "Changed since this was solved. Solve again to see the difference.";
 }
 
@@ -83,6 +125,8 @@ function clearStage() {
   running?.abort();
   player.reset(false);
   newLanes();
+  guide.hide();
+  sayFamiliarity(by("familiarity"), null, 0);
   state.solved = false;
   exportable(false);
   by("status").textContent = "";
@@ -119,15 +163,24 @@ function showSettings() {
 async function openTask(id, source, number) {
   const content = await api.task(id, source, number);
   Object.assign(state, { task: { id, source, number, content }, edited: false, test: 0, given: {} });
+  guide.forget();
   showTask();
   clearStage();
+  noted();
 }
 
 function useOwn(content) {
+  leaveAddress();
   Object.assign(state, { task: { id: null, source: "own", number: 0, content }, edited: true, test: 0, given: {} });
+  guide.forget();
   showTask();
   clearStage();
+  noted();
 }
+
+// Tasks of one's own are compared with those that the experts know.
+const askOf = (lane) => ({ ...requestOf(state, lane.settings, about), evidence: state.edited && lane.number === 0 });
+const keyOf = (lane) => JSON.stringify(askOf(lane));
 
 async function solve() {
   running?.abort();
@@ -137,8 +190,10 @@ async function solve() {
   newLanes();
   player.reset(true);
   exportable(false);
+  guide.hide();
   by("stop").hidden = false;
-  by("solve").textContent = "Solve again";
+  by("stage").focus({ preventScroll: true }); // so that the keys belong to the trajectory
+  by("stage").scrollIntoView({ block: "start", behavior: calmly() });
   by("status").textContent = "Waiting for the worker…";
   showStage();
   let drawing = false;
@@ -153,15 +208,18 @@ async function solve() {
     });
   };
   const work = lanes.map(async (lane) => {
+    const request = askOf(lane);
     try {
-      await api.solve(requestOf(state, lane.settings), (event) => {
+      await api.solve(request, (event) => {
         lane.take(event);
         if (event.event === "start") by("status").textContent = "Solving…";
         follow();
       }, control.signal);
+      solved.set(JSON.stringify(request), lane.run);
+      if (solved.size > REMEMBERED) solved.delete(solved.keys().next().value);
     } catch (error) {
       if (control.signal.aborted) return;
-      lane.error = error.message;
+      lane.run.error = error.message;
       complain(error);
     }
   });
@@ -172,11 +230,21 @@ async function solve() {
   player.grow(Math.max(...lanes.map((lane) => lane.steps.length)));
   player.live = false;
   player.pause();
+  ended(control.signal.aborted);
+}
+
+// Every lane has its answer, or will not have one.
+function ended(stopped = false) {
   state.solved = lanes.every((lane) => lane.answer);
   exportable(lanes.some((lane) => lane.steps.length));
-  by("status").textContent = control.signal.aborted ? "Stopped." : lanes.map((lane) => summary(lane)).join("  ·  ");
+  by("status").textContent = stopped ? "Stopped." : lanes.map((lane) => summary(lane)).join("  ·  ");
+  const { run } = lanes[0];
+  sayFamiliarity(by("familiarity"), run.answer?.evidence ?? null, listing.length);
+  if (run.answer && truth() && !state.compare) guide.show(run, truth(), state.given);
   showStage();
 }
+
+const calmly = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 function summary(lane) {
   if (!lane.answer) return `${lane.settings.method}: no answer`;
@@ -198,6 +266,7 @@ async function copyLink() {
   setTimeout(() => { by("copy-link").textContent = "Copy link"; }, 2000);
 }
 
+const truthAndInput = () => state.task.content.test[state.test];
 const taskName = () => state.task.id ?? "own-task";
 
 function wire() {
@@ -207,7 +276,7 @@ function wire() {
   on("theme", "change", (event) => useTheme(event.target.value));
   on("copy-link", "click", copyLink);
   on("show-keys", "click", () => by("keys").showModal());
-  const gallery = new Gallery(listing, guarded((id) => openTask(id, "rearc", 0)));
+  const gallery = new Gallery(listing, guarded((id) => { leaveAddress(); return openTask(id, "rearc", 0); }));
   on("choose", "click", () => gallery.open());
   on("source", "change", (event) => openTask(state.task.id, event.target.value, 0));
   on("instance", "change", async (event) => {
@@ -233,43 +302,73 @@ function wire() {
   });
   on("save-task", "click", () => save(new Blob([JSON.stringify(state.task.content)], { type: "application/json" }), `${taskName()}.json`));
   on("alternative", "change", (event) => { state.alternative = event.target.checked; stale(); });
-  on("compare", "change", (event) => { state.compare = event.target.checked; showSettings(); clearStage(); });
+  on("compare", "change", (event) => {
+    state.compare = event.target.checked;
+    if (state.compare) state.settings[1] = otherWay(state.settings[0]);
+    showSettings();
+    clearStage();
+  });
+  on("undo", "click", () => travel(undo.undo()));
+  on("redo", "click", () => travel(undo.redo()));
   on("solve", "click", solve);
   on("stop", "click", () => running?.abort());
   on("unfix", "click", () => { state.given = {}; stale(); });
-  on("save-png", "click", () => savePicture(lanes, taskName()));
-  on("save-gif", "click", () => { saveFilm(lanes, taskName(), player.length, showStage); showStage(); });
-  on("save-trace", "click", () => saveTrace(lanes, taskName(), (lane) => requestOf(state, lane.settings)));
-  listenToKeys({ solve: guarded(solve), player, help: () => by("keys").showModal() });
+  on("save-png", "click", () => savePicture(lanes, taskName(), truthAndInput()));
+  on("save-gif", "click", () => { saveFilm(lanes, taskName(), truthAndInput(), player.length, showStage); showStage(); });
+  on("save-trace", "click", () => saveTrace(lanes, taskName(), askOf));
+  listenToKeys({ solve: guarded(solve), player, help: () => by("keys").showModal(), undo: () => travel(undo.undo()), redo: () => travel(undo.redo()) });
   addEventListener("hashchange", guarded(restore));
 }
 
-// The state that the address describes, or the first task.
+function take(found) {
+  state = found;
+  usePalette(state.palette === "safe" ? "safe" : "arc");
+  showTask();
+  showSettings();
+  clearStage();
+  noted();
+}
+
+// A story's task and team, to go on with: solved as the story begins.
+async function openStory(name) {
+  const story = (await api.stories()).stories.find((one) => one.name === name);
+  if (!story) throw new Error(`There is no story “${name}” that these experts can tell.`);
+  const [candidate] = story.candidates;
+  const correcting = candidate.fixed.find(Boolean);
+  const request = correcting ? candidate.requests[0] : candidate.requests.at(-1);
+  const begun = freshState(about);
+  begun.settings[0] = settingsOf(request, about);
+  begun.settings[1] = otherWay(begun.settings[0]);
+  begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.task };
+  take(begun);
+  if (correcting) guide.wanted = correcting[0] * SIDE + correcting[1];
+  await solve();
+}
+
+// The state that a link spells; it is solved again, and shown at the step it was.
+async function openLink(packed) {
+  const linked = await fromLink(packed, about);
+  const { step, solved: wasSolved, task } = linked;
+  if (!task.content) task.content = await api.task(task.id, task.source, task.number);
+  take(linked);
+  if (!wasSolved) return;
+  await solve();
+  if (step !== null) player.go(step);
+}
+
+// What the address describes, or the task that was being drawn, or the first task.
 async function restore() {
-  const packed = new URLSearchParams(location.hash.slice(1)).get("s");
-  if (packed) {
-    try {
-      const linked = await fromLink(packed, experts);
-      const wanted = linked.step;
-      const solved = linked.solved;
-      const { id, source, number } = linked.task;
-      if (!linked.task.content) linked.task.content = await api.task(id, source, number);
-      state = linked;
-      usePalette(state.palette === "safe" ? "safe" : "arc");
-      showTask();
-      showSettings();
-      clearStage();
-      if (solved) {
-        await solve();
-        if (wanted !== null) player.go(wanted);
-      }
-      return;
-    } catch (error) {
-      complain(error);
-      if (state) return;
-    }
+  const asked = new URLSearchParams(location.hash.slice(1));
+  try {
+    if (asked.has("s")) { await openLink(asked.get("s")); return; }
+    if (asked.has("story")) { await openStory(asked.get("story")); return; }
+    const draft = keptDraft();
+    if (draft) { take(checkedState(draft, about)); return; }
+  } catch (error) {
+    complain(error);
+    if (state) return;
   }
-  state = freshState(experts);
+  state = freshState(about);
   showSettings();
   const first = FIRST_TASKS.find((id) => listing.some((one) => one.id === id)) ?? listing[0].id;
   await openTask(first, "rearc", 0);
@@ -277,16 +376,21 @@ async function restore() {
 
 async function begin() {
   rememberedLooks();
-  const [about, tasks] = await Promise.all([api.about(), api.tasks()]);
+  const [told, tasks] = await Promise.all([api.about(), api.tasks()]);
   listing = tasks;
-  experts = about.experts.map((expert) => expert.name);
+  about = told;
   brush = new Brush(by("brush"));
   player = new Player((at) => showStage(at));
   editor = new TaskEditor(by("pairs"), brush, about.limits, () => { showName(); stale(); });
+  guide = new Guide(by("guide"), guarded((cell, color) => { state.given[cell] = color; noted(); return solve(); }), () => travel(undo.undo()));
   forms = [0, 1].map((lane) => new SettingsForm(lane, about, () => stale()));
   by("settings").replaceChildren(...forms.map((form) => form.root));
+  for (const part of document.querySelectorAll("[data-known]")) part.textContent = listing.length;
   wire();
   await restore();
+  undo.clear(changeable());
+  noted();
+  by("undo").disabled = true;
   document.documentElement.dataset.ready = "yes";
 }
 

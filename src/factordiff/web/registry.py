@@ -13,10 +13,11 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
 from factordiff.experts.store import load_expert, read_config
 from factordiff.experts.whereabouts import find_expert
+from factordiff.web.familiarity import KnownTasks
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegisteredExpert:
     """An expert, what it was trained on, and what a page can say about it."""
 
     name: str
@@ -25,12 +26,13 @@ class Entry:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-class Roster:
+class ExpertRegistry:
     """Experts in a fixed order, found by name."""
 
-    def __init__(self, entries: Iterable[Entry], device: torch.device | str = "cpu") -> None:
+    def __init__(self, entries: Iterable[RegisteredExpert], device: torch.device | str = "cpu") -> None:
         self.entries = {entry.name: entry for entry in entries}
         self.device = torch.device(device)
+        self.known = KnownTasks()
         if not self.entries:
             raise InvalidInput("experts: expected at least one name or folder, got none")
         for entry in self.entries.values():
@@ -41,19 +43,19 @@ class Roster:
                 )
 
     @classmethod
-    def load(cls, experts: Sequence[str], device: torch.device | str = "cpu") -> Roster:
+    def load(cls, experts: Sequence[str], device: torch.device | str = "cpu") -> ExpertRegistry:
         """Shipped experts by name and others by folder; a folder is called by its last name."""
-        entries: list[Entry] = []
+        entries: list[RegisteredExpert] = []
         for given in experts:
             found = find_expert(given)
             config = read_config(found.folder)
             about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
             objective = str(config.get("about", {}).get("objective", "full"))
             name = _unused(found.name, [entry.name for entry in entries])
-            entries.append(Entry(name, load_expert(found.folder, device), objective, about))
+            entries.append(RegisteredExpert(name, load_expert(found.folder, device), objective, about))
         return cls(entries, device)
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> RegisteredExpert:
         if name not in self.entries:
             raise Unavailable(f"experts: expected some of {', '.join(self.entries)}, got {name!r}")
         return self.entries[name]

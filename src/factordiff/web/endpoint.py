@@ -11,8 +11,8 @@ from collections import Counter
 from factordiff.errors import FactorDiffError
 from factordiff.web.limits import Limits
 from factordiff.web.protection import Message, Receive, Scope, Send, respond
-from factordiff.web.request import SolveRequest, parse_body, read_request
-from factordiff.web.roster import Roster
+from factordiff.web.registry import ExpertRegistry
+from factordiff.web.request import SolveRequest, read_request
 from factordiff.web.run import prepare
 from factordiff.web.worker import Full, Job, Worker
 
@@ -31,11 +31,11 @@ class Gone(Exception):
     """The client left before its request was complete."""
 
 
-class Exchange:
+class SolveEndpoint:
     """An ASGI endpoint: the solves of all clients go through here to the one worker."""
 
-    def __init__(self, roster: Roster, worker: Worker, limits: Limits) -> None:
-        self.roster, self.worker, self.limits = roster, worker, limits
+    def __init__(self, registry: ExpertRegistry, worker: Worker, limits: Limits) -> None:
+        self.registry, self.worker, self.limits = registry, worker, limits
         self.open: Counter[str] = Counter()  # requests under way, by client address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,9 +63,9 @@ class Exchange:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(scope, receive, self.limits)
         try:
-            request = read_request(parse_body(body), self.roster.names(), self.limits)
+            request = read_request(body, self.registry.names(), self.limits)
             self.worker.check_room()  # to be turned away should not cost as much as to be let in
-            prepared = prepare(request, self.roster)
+            prepared = prepare(request, self.registry)
         except FactorDiffError as error:
             raise Refused(422, str(error)) from None
         except Full as full:

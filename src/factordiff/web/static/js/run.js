@@ -1,0 +1,62 @@
+// What is known about one run: its steps so far, its answer, who decided which cell.
+
+import { MASK, SIDE } from "./grid.js";
+
+export const CELLS = SIDE * SIDE;
+
+export class Run {
+  constructor(experts, method) {
+    Object.assign(this, { experts, method, steps: [], answer: null, error: null, total: CELLS });
+  }
+
+  take(event) {
+    if (event.event === "start") this.total = event.masked;
+    if (event.event === "step") {
+      this.steps.push(event);
+      this.steps.sort((one, other) => one.number - other.number);
+    }
+    if (event.event === "answer") this.answer = event;
+  }
+
+  get routed() { return this.steps.some((step) => step.routing); }
+
+  // A vote's runs ask one expert each; its place among the experts is the number of the run.
+  placeOf(step, index) { return this.method === "vote" ? step.run : index; }
+
+  isOver(index) { return Boolean(this.answer) && index >= this.steps.length; }
+
+  // The canvas after step `index`; before the first one only what was given is there.
+  canvas(index, given = {}) {
+    if (this.isOver(index)) return this.answer.canvas;
+    const at = Math.min(index, this.steps.length);
+    return at ? this.steps[at - 1].x : Array.from({ length: CELLS }, (_, cell) => given[cell] ?? MASK);
+  }
+
+  // The last step up to `index` that asked about the cell, and whether it decided it.
+  lastWord(cell, index) {
+    for (let at = Math.min(index, this.steps.length) - 1; at >= 0; at--) {
+      const place = this.steps[at].cells.indexOf(cell);
+      if (place >= 0) return { step: this.steps[at], at: at + 1, place };
+    }
+    return null;
+  }
+
+  // Who spoke for each cell, as far as decided by step `index`: cell -> {step, place}.
+  decided(index) {
+    const found = new Map();
+    for (const step of this.steps.slice(0, index)) {
+      for (const cell of step.revealed) found.set(cell, { step, place: step.cells.indexOf(cell) });
+    }
+    return found;
+  }
+
+  // The cells of the right grid that the answer has otherwise, in the order in which they were decided.
+  wrongCells(truth) {
+    if (!this.answer || !truth) return [];
+    const at = new Map();
+    this.steps.forEach((step, number) => step.revealed.forEach((cell) => at.set(cell, number)));
+    const wrong = [];
+    truth.forEach((row, r) => row.forEach((color, c) => { if (this.answer.canvas[r * SIDE + c] !== color) wrong.push(r * SIDE + c); }));
+    return wrong.sort((one, other) => (at.get(one) ?? -1) - (at.get(other) ?? -1));
+  }
+}
