@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Shaped
 
 from factordiff.arc.grid import Grid
 
@@ -30,7 +30,7 @@ LINE = "#555555"
 INK = "#808080"  # reads on light and on dark pages
 CELL, GAP, TITLE = 16, 16, 18
 
-Labels = Int[np.ndarray, "row column"]
+Labels = Shaped[np.ndarray, "row column"]
 
 
 class Svg(str):
@@ -48,13 +48,14 @@ def expert_color(index: int) -> str:
     return EXPERT_COLORS[index % len(EXPERT_COLORS)]
 
 
-def grid_svg(grid: Grid, cell: int = CELL) -> Svg:
-    """One grid in ARC's colors.
+def grid_svg(grid: Grid, cell: int = CELL, wrong: Labels | None = None) -> Svg:
+    """One grid in ARC's colors; `wrong` cells are crossed out.
 
     >>> grid_svg(np.array([[0, 3]], dtype=np.uint8)).count("<rect")
     3
     """
-    return _document([("", _cells(grid, COLORS, cell), *_size(grid, cell))])
+    body = _cells(grid, COLORS, cell) + ("" if wrong is None else _crosses(wrong, cell))
+    return _document([("", body, *_size(grid, cell))])
 
 
 def routing_svg(labels: Labels, experts: Sequence[str], cell: int = CELL) -> Svg:
@@ -95,6 +96,18 @@ def _cells(labels: np.ndarray, colors: Sequence[str], cell: int) -> str:
     ]
     frame = f'<rect width="{width * cell}" height="{height * cell}" fill="none" stroke="{LINE}"/>'
     return "".join(squares) + frame
+
+
+def _crosses(wrong: Labels, cell: int) -> str:
+    """A white cross with a dark edge over every marked cell: seen on any color."""
+    paths = "".join(
+        f"M{column * cell + 3} {row * cell + 3}l{cell - 6} {cell - 6}m0 {6 - cell}l{6 - cell} {cell - 6}"
+        for row, column in np.argwhere(wrong).tolist()
+    )
+    strokes = (("#000000", 4), ("#ffffff", 2))
+    return "".join(
+        f'<path d="{paths}" fill="none" stroke="{color}" stroke-width="{width}"/>' for color, width in strokes
+    )
 
 
 def _document(panels: Sequence[tuple[str, str, int, int]]) -> Svg:
