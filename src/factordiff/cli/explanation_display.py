@@ -10,6 +10,8 @@ from rich.text import Text
 from factordiff.cli.terminal_grids import LETTERS
 from factordiff.solving.explanation import Decision, Explanation, Opinion
 
+ENDLESS = 10_000  # columns: how wide a table would be if it could
+
 
 def show_explanation(console: Console, explanation: Explanation) -> None:
     """The experts by their letters, then every decision, as wide as the terminal allows."""
@@ -20,22 +22,25 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
         markup=False,
     )
     table = explanation_table(explanation)
-    if Measurement.get(console, console.options, table).maximum > console.width:
+    wanted = Measurement.get(console, console.options.update_width(ENDLESS), table).maximum
+    if wanted > console.width:
         table = explanation_table(explanation, stacked=True)
     console.print(table)
-    disputed = len(explanation.disputed())
-    console.print(
-        f"{len(explanation)} cells, {disputed} of them disputed (*): experts that know the cell have other first "
-        "choices. The least log-doubt, log(1 - margin) after the temperature, decides.",
-        style="dim",
-        markup=False,
+    said = (
+        f"{len(explanation)} cells, {len(explanation.disputed())} of them disputed (*): "
+        "experts that know the cell have other first choices."
     )
+    if any(decision.decided_by is not None for decision in explanation):
+        said += (
+            " The least log-doubt decides: log(1 - margin), after the temperature, over the cell's factor."
+        )
+    console.print(said, style="dim", markup=False)
 
 
 def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
     """Every decision in order; the experts side by side, or `stacked` one below the other."""
-    table = Table(show_edge=False, pad_edge=False)
-    for heading in ("step", "row", "col", "color"):
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for heading in ("step", "cell", "color"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("by", no_wrap=True)
     letters = LETTERS[: len(explanation.experts)]
@@ -59,7 +64,7 @@ def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
 def _about(decision: Decision, explanation: Explanation) -> list[str]:
     who = "all" if decision.decided_by is None else LETTERS[explanation.experts.index(decision.decided_by)]
     color = f"{decision.color}{'*' if decision.disputed else ' '}"
-    return [str(decision.step), str(decision.row), str(decision.column), color, who]
+    return [str(decision.step), f"{decision.row},{decision.column}", color, who]
 
 
 def _said(opinion: Opinion, decision: Decision) -> list[Text]:

@@ -58,7 +58,8 @@ def second_attempt(
             times = sum(np.array_equal(one, chosen) for one in answers)
             reason = f"to {times} of {len(answers)} reflections of the task"
             return SecondAttempt(chosen, reason, passes)
-    return _from_second_choice(team, question, first, grid, passes, on_step)
+    other = from_second_choice(team, question, first, grid, on_step)
+    return other and replace(other, executed_passes=passes + other.executed_passes)
 
 
 def reflected_answers(
@@ -89,8 +90,9 @@ def most_frequent_other(answers: Sequence[Grid], grid: Grid) -> Grid | None:
     return max(others, key=lambda one: sum(np.array_equal(one, other) for other in others), default=None)
 
 
-def _from_second_choice(
-    team: Team, question: Question, first: Samples, grid: Grid, passes: int, on_step: OnStep | None
+@torch.no_grad()
+def from_second_choice(
+    team: Team, question: Question, first: Samples, grid: Grid, on_step: OnStep | None = None
 ) -> SecondAttempt | None:
     """What the team fills in around its second choice at the cell of the answer where it was least sure."""
     found = _least_sure(first, grid)
@@ -113,8 +115,7 @@ def _from_second_choice(
     if np.array_equal(answer, grid):
         return None
     reason = f"with its second choice at row {place[0]}, column {place[1]}, where it was least sure"
-    passes += len(team) + int(samples.executed_passes.sum())
-    return SecondAttempt(answer, reason, passes)
+    return SecondAttempt(answer, reason, len(team) + int(samples.executed_passes.sum()))
 
 
 def _least_sure(first: Samples, grid: Grid) -> tuple[int, Chapter] | None:

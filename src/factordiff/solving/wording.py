@@ -24,8 +24,10 @@ def tally(answers: Iterable[Answer]) -> str:
     if not judged:
         return ""
     first = sum(bool(answer.first_right) for answer in judged)
-    either = sum(bool(answer.right) for answer in judged)
-    return f"{first} of {len(judged)} known answers right at once, {either} in two attempts"
+    said = f"{first} of {len(judged)} known answers right"
+    if all(answer.second is None for answer in judged):
+        return said
+    return f"{said} at once, {sum(bool(answer.right) for answer in judged)} in two attempts"
 
 
 def verdict_sentence(answer: Answer, truth: Grid) -> str:
