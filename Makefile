@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-core test-slow test-gpu test-web check bench tree docs clean
+.PHONY: demo notebook test test-core test-slow test-gpu test-web check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
+
+# The notebook with its outputs, anew: after a change of weights or of what a cell shows.
+notebook: $(VENV)/.ready
+	$(BIN)/python notebooks/execute.py
 
 test: $(VENV)/.ready
 	$(BIN)/pytest -n 2

@@ -209,11 +209,15 @@ def test_a_routing_map_as_svg_names_the_experts(answer: Answer) -> None:
     assert "<b>&" not in unusual  # names are text, not markup
 
 
-def test_notebooks_get_html_and_svg(answer: Answer) -> None:
-    html = answer._repr_html_()
-    assert html.count("<svg") == 2
+def test_notebooks_get_pictures(answer: Answer) -> None:
+    drawn = answer._repr_svg_()
+    assert ElementTree.fromstring(drawn) is not None
     for title in ("input", "attempt 1", "attempt 2", "truth", "decided by"):
-        assert title in html
+        assert f">{title}<" in drawn
+    assert animation(answer)._repr_png_().startswith(b"\x89PNG")
+    both = compose(halves()).solve(task(), attempts=1)._repr_svg_()
+    assert ElementTree.fromstring(both) is not None
+    assert both.count(">attempt 1<") == 2
     assert ElementTree.fromstring(task()._repr_svg_()) is not None
     assert ElementTree.fromstring(answer.alone[0]._repr_svg_()) is not None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import overload
 
 import numpy as np
@@ -13,7 +12,7 @@ from jaxtyping import Int
 
 from factordiff.arc.grid import SIDE, Canvas, Grid, Shape, to_rows
 from factordiff.arc.scoring import grid_right
-from factordiff.arc.svg import routing_svg, row_svg
+from factordiff.arc.svg import Svg, column_svg, routing_svg, row_svg
 from factordiff.sampling.sampler import Samples
 from factordiff.sampling.trace import Trace
 from factordiff.solving.explanation import Explanation, explain
@@ -160,16 +159,17 @@ class Answer:
         """The answer as a submission spells it."""
         return {"attempt_1": to_rows(self.grid), "attempt_2": to_rows(self.alternative)}
 
-    def _repr_html_(self) -> str:
+    def _repr_svg_(self) -> str:
+        """Input, attempts and truth, and below them who decided: a picture, which every viewer of notebooks shows."""
         panels = [("input", self.query), ("attempt 1", self.grid)]
         if self.second is not None:
             panels.append(("attempt 2", self.second.grid))
         if self.truth is not None:
             panels.append(("truth", self.truth))
-        picture: str = row_svg(panels)
+        drawn = [row_svg(panels)]
         if self.routing is not None:
-            picture += f"<div>decided by</div>{self.routing._repr_svg_()}"
-        return f"<div><b>{escape(self.task)}</b>, test {self.number}<br>{picture}</div>"
+            drawn.append(routing_svg(self.routing.labels, self.routing.experts, title="decided by"))
+        return column_svg(drawn)
 
     def __repr__(self) -> str:
         verdict = {None: "", True: ", right", False: ", wrong"}[self.right]
@@ -212,8 +212,8 @@ class TaskAnswers(Sequence[Answer]):
         """The task's entry of an ARC Prize submission."""
         return [answer.spelled() for answer in self.answers]
 
-    def _repr_html_(self) -> str:
-        return "".join(answer._repr_html_() for answer in self.answers)
+    def _repr_svg_(self) -> str:
+        return column_svg([Svg(answer._repr_svg_()) for answer in self.answers])
 
     def __repr__(self) -> str:
         return f"TaskAnswers({self.task}: {', '.join(map(repr, self.answers))})"

@@ -25,6 +25,21 @@ NO_PATH = (
 )
 
 
+class Animation(list[Image.Image]):
+    """The frames of an answer as it filled; a notebook plays them."""
+
+    def _repr_png_(self) -> bytes:
+        """The frames as one animated PNG."""
+        stream = io.BytesIO()
+        self[0].save(
+            stream, "PNG", save_all=True, append_images=self[1:], duration=_pauses(len(self)), loop=0
+        )
+        return stream.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Animation({len(self)} frames of {self[0].width}x{self[0].height} pixels)"
+
+
 def picture(answers: Sequence[Answer]) -> Image.Image:
     """One row per answer: input, both attempts, the routing map and, where it is known, the truth."""
     if not answers:
@@ -32,7 +47,7 @@ def picture(answers: Sequence[Answer]) -> Image.Image:
     return _stacked([_row(answer) for answer in answers])
 
 
-def animation(answer: Answer, least_width: int = 0) -> list[Image.Image]:
+def animation(answer: Answer, least_width: int = 0) -> Animation:
     """The answer as it filled, step by step, beside who decided each cell, at least so many pixels wide."""
     if answer.trace is None:
         raise InvalidInput(NO_PATH)
@@ -43,7 +58,7 @@ def animation(answer: Answer, least_width: int = 0) -> list[Image.Image]:
     cells = np.array(answer.trace.start[0]).reshape(SIDE, SIDE)
     speakers = np.full((SIDE, SIDE), NOBODY)
     told = chapters(answer.samples)
-    frames = []
+    frames = Animation()
     for step in range(len(told) + 1):
         if step:
             chapter = told[step - 1]
@@ -71,11 +86,10 @@ def save_animation(frames: Sequence[Image.Image], file: Path) -> None:
     """Write an animated GIF whole or not at all."""
     width, height = max(one.width for one in frames), max(one.height for one in frames)
     framed = [_padded(frame, width, height) for frame in frames]
-    pauses = [PAUSE_MS] * (len(framed) - 1) + [LAST_PAUSE_MS]
     _save(
         file,
         lambda stream, kind: framed[0].save(
-            stream, kind, save_all=True, append_images=framed[1:], duration=pauses, loop=0
+            stream, kind, save_all=True, append_images=framed[1:], duration=_pauses(len(framed)), loop=0
         ),
     )
 
@@ -102,6 +116,10 @@ def _save(file: Path, write: Callable[[io.BytesIO, str], None]) -> None:
         half.replace(file)
     except OSError as error:
         raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+
+
+def _pauses(frames: int) -> list[int]:
+    return [PAUSE_MS] * (frames - 1) + [LAST_PAUSE_MS]
 
 
 def _row(answer: Answer) -> Image.Image:
