@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from factordiff.cli.app import app
-
-SOME_REFUSED = 3
+from factordiff.cli.solve import SOME_REFUSED
 
 
 @app.command()
