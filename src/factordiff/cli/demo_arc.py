@@ -66,7 +66,7 @@ def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: i
     console.print(
         f"\nwrote {folder / PICTURE} and {folder / ANIMATION}. Next:\n"
         f"  factordiff solve {answers[place].task} --show --explain   how it came about, cell by cell\n"
-        "  factordiff solve YOUR_TASK.json --html answers.html   a task of yours, as a page\n"
+        "  factordiff solve TASK.json --html answers.html   a task of yours, as a page\n"
         "  factordiff play   the same in a browser: change experts, methods, cells",
         highlight=False,
         markup=False,
