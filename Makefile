@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 AXE    := build/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: demo site test test-core test-slow test-gpu test-web check bench tree docs clean
+.PHONY: demo site notebook test test-core test-slow test-gpu test-web check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -13,6 +13,10 @@ demo: $(VENV)/.ready
 site: $(VENV)/.ready
 	rm -rf build/site
 	$(BIN)/factordiff play --export build/site
+
+# The notebook with its outputs, anew: after a change of weights or of what a cell shows.
+notebook: $(VENV)/.ready
+	$(BIN)/python notebooks/execute.py
 
 test: $(VENV)/.ready
 	$(BIN)/pytest -n 2

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 SHADES = 128  # lines, bars and grids need no more, and the file is a third as long
 
 
-def png(figure: Figure, tight: bool = True) -> bytes:
+class Png(bytes):
+    """A PNG file in memory that a notebook draws."""
+
+    def _repr_png_(self) -> bytes:
+        return bytes(self)
+
+    def __repr__(self) -> str:
+        return f"Png({len(self)} bytes)"
+
+
+def png(figure: Figure, tight: bool = True) -> Png:
     """A matplotlib figure as a PNG of few shades, the same bytes each time; `tight` cuts the margin off."""
     from PIL import Image
 
@@ -20,4 +30,4 @@ def png(figure: Figure, tight: bool = True) -> bytes:
     with Image.open(drawn) as picture:
         few = picture.convert("RGB").quantize(SHADES, dither=Image.Dither.NONE)
         few.save(small, format="PNG", optimize=True)
-    return small.getvalue()
+    return Png(small.getvalue())

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
 
-from factordiff.arc.drawing import PALETTE, contact_sheets, draw_grid, draw_pairs, terminal_pair
+from factordiff.arc.drawing import PALETTE, contact_sheets, draw_grid, draw_pairs
 from factordiff.errors import InvalidInput
 
 GRID = np.array([[0, 1, 2], [3, 4, 5]], dtype=np.uint8)
@@ -40,16 +37,3 @@ def test_120_tasks_make_five_pages() -> None:
     assert len(pages) == 5
     cells = sum(count for count, color in pages[0].getcolors(maxcolors=10_000) if color == PALETTE[9])
     assert cells == 24 * 100 * 11 * 11, "24 full grids on a page, none cut off or covered"
-
-
-def test_the_terminal_gets_two_rows_to_a_line() -> None:
-    stream = io.StringIO()
-    Console(file=stream, force_terminal=True, color_system="truecolor", width=80).print(
-        terminal_pair(GRID, GRID[:1])
-    )
-    text = stream.getvalue()
-    assert text.count("▀") == 3 + 3
-    assert "→" in text
-    for color in range(6):
-        assert ";".join(map(str, PALETTE[color])) in text
-    assert terminal_pair(GRID, GRID[:1], colored=False).plain == "012  →  012\n345     \n"

@@ -94,7 +94,7 @@ def test_places_that_cannot_be_written_are_refused_before_the_work(tmp_path: Pat
 def test_show_draws_named_tasks(tmp_path: Path) -> None:
     result = run(data, ["show", "8403a5d5", "27a28665", "--out", str(tmp_path), "--pairs", "3"])
     assert result.exit_code == 0, result.output
-    assert "  →  " in result.output
+    assert "input 0  output" in result.output
     assert "▀" not in result.output, "no colors here, so digits"
     for name in ("8403a5d5", "27a28665"):
         assert Image.open(tmp_path / f"{name}.png").width > 100

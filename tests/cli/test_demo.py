@@ -6,21 +6,28 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import torch
+from PIL import Image
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
+from factordiff import compose
 from factordiff.arc.dataset import Dataset
 from factordiff.cli import demo as verb
 from factordiff.cli.app import app
-from factordiff.cli.demo_arc import PUBLISHED, demonstrate
+from factordiff.cli.demo_arc import demonstrate, featured
 from factordiff.errors import InvalidInput
 from factordiff.experts.store import build, save_expert
+from factordiff.solving.answer import Answer
 from factordiff.toy.exactness import Measured
 from factordiff.toy.painting import paint, picture
+from tests.solving_experts import Rule, plus_one, task
+from tests.terminal_screen import console, screen, written
 
 run = CliRunner().invoke
 SOURCE = Path(__file__).parents[2] / "src"
@@ -116,19 +123,66 @@ def test_letters_tell_every_value_apart() -> None:
     assert len(set(verb.VALUE_LETTERS)) == len(set(verb.VALUE_STYLES)) == len(picture().unique())
 
 
-def test_on_arc_two_experts_answer_the_first_queries_of_the_lists(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     small = {"width": 16, "context": 16, "encoder": 8, "heads": 2, "latents": 2, "cycles": [1, 1]}
-    folders = [
-        str(save_expert(build("trans-ir", small, seed), tmp_path / f"expert-{seed}")) for seed in (0, 1)
-    ]
-    written = StringIO()
-    demonstrate(Console(file=written, width=120), folders, tmp_path, held_out=2)
-    shown = written.getvalue()
-    queries = Dataset.load().evaluation("test", 2)
+    place = tmp_path_factory.mktemp("experts")
+    return [str(save_expert(build("trans-ir", small, seed), place / f"expert-{seed}")) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("width", [80])
+def test_on_arc_what_is_shown_is_what_is_counted(folders: list[str], tmp_path: Path, width: int) -> None:
+    on = console(width, None)
+    demonstrate(on, folders, tmp_path, count=2)
+    shown = written(on)
+    lines = shown.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("wrote")) <= width
+    queries = Dataset.load().evaluation("official", 2)
     for index in range(2):
-        assert f"{queries.task(index).id}, test 0" in shown
-    assert shown.count("attempt 1 ") >= 2 + PUBLISHED
-    for line in ("expert-0 alone", "expert-1 alone", "per-pixel routing"):
-        assert re.search(rf"{line}\W+0 of 2\W+0 of {PUBLISHED}", shown), line
+        assert queries.task(index).id in shown
+    assert re.search(r"shown 0 +becomes", shown)  # the demonstrations
+    assert re.search(r"input +a alone +b alone +together +decided by", shown)
+    assert "of these 2 tests, in one attempt" in shown
+    for line in ("expert-0 alone", "expert-1 alone", "together"):
+        assert re.search(rf"{line}\W+0", shown), line
+    assert re.search(r"factordiff solve [0-9a-f]{8} --show --explain", shown)  # what to type next
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "demo.gif").read_bytes().startswith(b"GIF8")
+    with Image.open(tmp_path / "demo.gif") as moving:
+        assert moving.format == "GIF"
+        assert moving.width >= 600
+
+
+def test_the_featured_answer_is_right_and_stitched() -> None:
+    """Of the right ones, that in which the expert that decides fewer cells decides the most."""
+
+    def answered(columns: int, rule: Callable[[torch.Tensor], torch.Tensor]) -> Answer:
+        column = torch.arange(100) % 10
+        pair = {
+            "left": Rule(rule, lambda place: column < columns),
+            "right": Rule(rule, lambda place: column >= columns),
+        }
+        return compose(pair).solve(task(), attempts=1)[0]
+
+    def copy(query: torch.Tensor) -> torch.Tensor:
+        return query
+
+    wrong, uneven, even = answered(2, copy), answered(0, plus_one), answered(2, plus_one)
+    assert [bool(one.first_right) for one in (wrong, uneven, even)] == [False, True, True]
+    assert featured([wrong, uneven, even, even]) == 2
+    assert featured([wrong, uneven]) == 1
+    assert featured([wrong, wrong]) == 0
+
+
+@pytest.mark.slow
+def test_the_shipped_demo_shows_a_right_answer_on_about_a_screen(tmp_path: Path) -> None:
+    on = console(80, "truecolor")
+    demonstrate(on, [], tmp_path)
+    lines = ["".join(place.letter for place in line) for line in screen(written(on))]
+    print("\n".join(lines))
+    filled = [line for line in lines if "step" not in line]
+    assert len(filled) < 48 + 24 * 12  # what was watched is drawn over itself
+    counts = {
+        name: int(re.search(rf"^{name} +│ (\d)", "\n".join(lines), re.MULTILINE)[1])  # type: ignore[index]
+        for name in ("trans-color alone", "trans-occ alone", "together")
+    }
+    assert counts["together"] > max(counts["trans-color alone"], counts["trans-occ alone"])

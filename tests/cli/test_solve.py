@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,15 @@ from typer.testing import CliRunner
 from factordiff import compose
 from factordiff.arc.task import spell_task
 from factordiff.arc.task_files import write_challenges, write_task
+from factordiff.cli.answer_display import show_answer, show_task
 from factordiff.cli.app import app
-from factordiff.cli.solve_display import alternative_sentence
+from factordiff.cli.explanation_display import show_explanation
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.experts import whereabouts
 from factordiff.sampling.trace import Trace
 from factordiff.solving.solver import DEFAULT_EXPERTS
-from tests.solving_experts import Rule, plus_one, task, tiny_experts
+from tests.solving_experts import Rule, task, tiny_experts
+from tests.terminal_screen import console, screen, written
 
 run = CliRunner().invoke
 BIG = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[0] * 11]}]}
@@ -46,20 +47,31 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_task_file_is_answered_and_everything_is_written(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
-    names = {"--picture": "p.png", "--animate": "a.gif", "--trace": "t.json", "--out": "s.json"}
+    names = {
+        "--picture": "p.png",
+        "--animate": "a.gif",
+        "--trace": "t.json",
+        "--out": "s.json",
+        "--html": "a.html",
+    }
     options = [part for name, file in names.items() for part in (name, str(tmp_path / file))]
     result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", experts, "--explain", *options])
     assert result.exit_code == 0, result.output
     assert "plus, test 0" in result.stdout
     assert "plus, test 1" in result.stdout
     assert "1 answered" in result.stdout
-    assert re.search(r"decided by .* trans-full said .* conv-full said", result.stdout)
+    assert "a trans-full, temperature 1; b conv-full, temperature 1" in result.stdout
+    assert re.search(r"step cell color by a said +margin log-doubt b said +margin log-doubt", result.stdout)
+    assert "margin 1.000" not in result.stdout
+    assert "-0.0" not in result.stdout
     assert "\x1b[" not in result.stdout  # no terminal, no escape codes
 
     submission = json.loads((tmp_path / "s.json").read_text())
     assert list(submission) == ["plus"]
     assert [sorted(test) for test in submission["plus"]] == [["attempt_1", "attempt_2"]] * 2
-    assert (len(submission["plus"][0]["attempt_1"]), len(submission["plus"][1]["attempt_2"])) == (2, 10)
+    assert (len(submission["plus"][0]["attempt_1"]), len(submission["plus"][1]["attempt_1"])) == (2, 1)
+    assert all(test["attempt_1"] != test["attempt_2"] for test in submission["plus"])
+    assert (tmp_path / "a.html").read_text().count("<h3>test ") == 2
     traces = json.loads((tmp_path / "t.json").read_text())
     assert traces["version"] == 1
     told = traces["tasks"]["plus"][1]
@@ -126,10 +138,9 @@ def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> No
 def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
     one = experts.split(",")[0]
-    result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one, "--reveal", "exact"])
-    assert "100 passes" in result.stdout
-    result = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one])
-    assert "100 passes" not in result.stdout
+    once = ["solve", str(tmp_path / "plus.json"), "--experts", one, "--attempts", "1"]
+    assert "100 passes" in run(app, [*once, "--reveal", "exact"]).stdout
+    assert "100 passes" not in run(app, once).stdout
 
 
 def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +169,7 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
         (["-"], DataError, "standard input: not valid JSON"),
         (["task", "--picture", "p.jpeg"], InvalidInput, "--picture: expected a file name that ends in .png"),
         (["task", "--animate", "a.png"], InvalidInput, "--animate: expected a file name that ends in .gif"),
+        (["task", "--html", "a.txt"], InvalidInput, "--html: expected a file name that ends in .html"),
         (["task", "--animate", "a.gif", "--method", "vote"], InvalidInput, "animate: a vote over several"),
         (["task", "--out", "task/s.json"], InvalidInput, "--out: task/s.json cannot be written into .*task"),
         (["task", "--trace", "."], InvalidInput, r"--trace: \. is a folder"),
@@ -221,17 +233,49 @@ def test_a_folder_names_a_task_once(experts: str, tmp_path: Path) -> None:
     assert "ids must be unique" in result.stderr
 
 
-def test_a_colored_terminal_gets_colors(experts: str, tmp_path: Path) -> None:
-    from rich.console import Console
+@pytest.mark.parametrize("colors", ["truecolor", "standard", None])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_an_answer_fits_the_terminal(width: int, colors: str | None) -> None:
+    """No line is longer than the window, every title is there, and every row of attempt 1 can be read."""
+    copy = Rule(lambda query: query, lambda place: place[0] >= 0)
+    answer = compose({"copy": copy, "other": copy}).solve(task())[0]
+    on = console(width, colors)
+    show_answer(on, answer)
+    show_task(on, task())
+    show_explanation(on, answer.explain())
+    lines = ["".join(place.letter for place in line) for line in screen(written(on))]
+    assert max(map(len, lines)) <= width
+    for title in ("input", "attempt 1", "decided by", "attempt 2", "truth", "shown 1", "asked 1"):
+        assert any(title in line for line in lines)
+    assert not any("…" in line for line in lines)
+    assert "attempt 1 is wrong: 6 of 8 cells differ" in " ".join(" ".join(lines).split())
+    if colors is None:
+        assert any(re.search(r"1!2!3!0 +a a a a", line) for line in lines)  # wrong cells marked, who decided
+    assert ("\x1b[" in written(on)) == (colors is not None)
 
-    from factordiff.cli.solve_display import show
 
-    answer = compose(experts.split(",")).solve(task())[0]
-    console = Console(force_terminal=True, color_system="truecolor", width=120, record=True, file=StringIO())
-    show(console, answer)
-    html = console.export_html()
-    assert "#0074d9" in html  # blue, from the input
-    assert "#2f7fd1" in html or "#e8833a" in html  # an expert of the routing map
+def test_ids_are_published_tasks(experts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(app, ["solve", "0ca9ddb6", "--experts", experts, "--show", "--attempts", "1"])
+    assert result.exit_code == 0, result.output
+    assert "0ca9ddb6, test 0" in result.stdout
+    assert re.search(r"shown 0 +becomes +shown 1 +becomes", result.stdout)
+    assert "of 1 known answers right; " in result.stdout
+    result = run(app, ["show", "0ca9ddb6"])
+    assert result.exit_code == 0
+    assert re.search(r"asked 0 +becomes", result.stdout)
+    assert "trained on others of its kind" in result.stdout
+    assert "0 4 0 4 0 7 1 7 0" in result.stdout  # a row of the published answer
+    assert isinstance(run(app, ["show", "0ca9ddb7"]).exception, DataError)
+
+
+def test_show_draws_files_and_refuses_what_is_no_task(folder: Path) -> None:
+    result = run(app, ["show", str(folder)])
+    assert result.exit_code == 3
+    assert result.stdout.count("asked 1") == 2
+    assert "a-first" in result.stdout
+    assert "published" not in result.stdout
+    assert re.search(r"refused: .*half\.json: not valid JSON", result.stderr)
 
 
 def test_three_experts_answer_together(tmp_path: Path) -> None:
@@ -245,24 +289,21 @@ def test_three_experts_answer_together(tmp_path: Path) -> None:
     assert "trans-full + conv-full + trans-occ, routing" in result.stdout
     attempts = json.loads((tmp_path / "s.json").read_text())["plus"][0]
     assert {color for row in attempts["attempt_1"] for color in row} == {8}
-    assert {color for row in attempts["attempt_2"] for color in row} == {0}
+    assert attempts["attempt_2"] != attempts["attempt_1"]
 
 
 def test_the_terminal_says_what_attempt_2_is(experts: str, tmp_path: Path) -> None:
     write_task(task(), tmp_path / "plus.json")
-    both, one = experts, experts.split(",")[0]
-    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", both]).stdout
+    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", experts]).stdout
     assert re.search(r"input +attempt 1 +decided by +attempt 2", shown)
-    # Everything is routed to the first, which is surer of background than the second is of 4.
-    assert "attempt 2 is what conv-full answers alone; it is 10x10, not 2x4" in shown
-    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", one]).stdout
-    assert "attempt 2 is attempt 1: no expert answers otherwise alone" in shown
-    pair = {
-        name: Rule(rule, lambda place: place[0] >= 0)
-        for name, rule in (("copy", lambda query: query), ("know", plus_one))
-    }
-    answer = compose(pair, temperatures={"know": 0.5}).solve(task())[0]
-    assert alternative_sentence(answer) == "attempt 2 is what copy answers alone; 6 of 8 cells differ"
+    # Everything is background to them, in any orientation: what is left is a second choice.
+    assert re.search(
+        r"attempt 2 is what the team answers with its second choice at row \d, column \d, where", shown
+    )
+    assert "0 of 1 known answers right at once, 0 in two attempts" in shown
+    shown = run(app, ["solve", str(tmp_path / "plus.json"), "--experts", experts, "--attempts", "1"]).stdout
+    assert "attempt 2" not in shown
+    assert "0 of 1 known answers right; " in shown
 
 
 @pytest.mark.slow
@@ -280,7 +321,8 @@ def test_every_task_of_arc_gets_an_answer_or_a_refusal(experts: str, tmp_path: P
             str(tmp_path / "all.json"),
             "--experts",
             experts,
-            "--fast",
+            "--attempts",
+            "1",
             "--out",
             str(tmp_path / "s.json"),
         ],

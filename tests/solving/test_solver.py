@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from factordiff import compose, solve
+from factordiff.arc.published import published_task
 from factordiff.arc.task import Pair, Task, spell_task
 from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.composition.factor_names import partition
@@ -34,34 +35,27 @@ def test_two_experts_that_each_know_half_solve_the_task() -> None:
     assert not any(np.array_equal(one.grid, answers[0].grid) for one in answers[0].alone)
 
 
-def test_the_second_attempt_is_the_first_single_answer_that_differs() -> None:
-    know = Rule(plus_one, everywhere)
-    copy = Rule(lambda query: query, everywhere)
-    first_differs = compose({"copy": copy, "know": know}, temperatures={"know": 0.5}).solve(task())[0]
-    assert first_differs.grid.tolist() == further(task().tests[0].input).tolist()
-    assert first_differs.alternative.tolist() == task().tests[0].input.tolist()
-    second_differs = compose({"know": know, "copy": copy}, temperatures={"know": 0.5}).solve(task())[0]
-    assert second_differs.alternative.tolist() == task().tests[0].input.tolist()
-    assert first_differs.alternative_by == second_differs.alternative_by == "copy"
-    agree = compose({"know": know, "also": know}).solve(task())[0]
-    assert agree.alternative is agree.grid
-    assert agree.alternative_by is None
-
-
-def test_passes_are_counted_and_the_experts_alone_are_among_them() -> None:
-    experts = halves()
-    answer = compose(experts, reveal=ByConfidence(4)).solve(task())[1]
-    assert answer.nominal_passes == 2 * 4
-    assert [one.executed_passes for one in answer.alone] == [4, 4]
-    assert answer.executed_passes == 16
-
-
-def test_one_expert_is_asked_once() -> None:
+def test_one_expert_alone_is_its_own_answer() -> None:
     expert = Rule(plus_one, everywhere)
-    answers = compose([expert], reveal=ByConfidence(4)).solve(task())
+    answers = compose([expert], reveal=ByConfidence(4)).solve(task(), attempts=1)
     assert answers[0].right
     assert expert.passes == 8
-    assert answers[0].executed_passes == 4
+    (alone,) = answers[0].alone
+    assert alone.grid is answers[0].grid
+    assert expert.passes == 8
+
+
+def test_a_published_task_is_solved_by_its_id() -> None:
+    by_id = compose(halves()).solve("0ca9ddb6", attempts=1)
+    assert by_id.task == "0ca9ddb6"
+    assert (
+        by_id[0].grid.tolist()
+        == compose(halves()).solve(published_task("0ca9ddb6"), attempts=1)[0].grid.tolist()
+    )
+    with pytest.raises(
+        DataError, match="0ca9ddb7: no file has this name, and it is not one of the 178 published"
+    ):
+        solve("0ca9ddb7", halves())
 
 
 def test_given_cells_are_kept_and_decided_by_nobody() -> None:

@@ -1,4 +1,4 @@
-"""Grids as pictures: ARC's colors, as PNG images and in the terminal."""
+"""Grids as PNG images in ARC's colors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-from rich.style import Style
-from rich.text import Text
 
 from factordiff.arc.grid import Grid
 from factordiff.errors import InvalidInput
@@ -85,44 +83,6 @@ def contact_sheets(
                 page.paste(draw_grid(grid, cell), (left, top + TITLE_HEIGHT + row * (side + GAP)))
         pages.append(page)
     return pages
-
-
-def terminal_pair(given: Grid, answer: Grid, colored: bool = True) -> Text:
-    """A pair for the terminal, input and output side by side.
-
-    Two rows of cells make a line of colored half blocks; without colors, a row is a line of digits.
-    """
-    lines = _block_lines if colored else _digit_lines
-    left, right = lines(given), lines(answer)
-    text = Text()
-    for number in range(max(len(left), len(right))):
-        text.append(left[number] if number < len(left) else Text(" " * given.shape[1]))
-        text.append("  →  " if number == 0 else "     ")
-        if number < len(right):
-            text.append(right[number])
-        text.append("\n")
-    return text
-
-
-def _digit_lines(grid: Grid) -> list[Text]:
-    return [Text("".join(map(str, row))) for row in grid.tolist()]
-
-
-def _block_lines(grid: Grid) -> list[Text]:
-    lines, rows = [], grid.tolist()
-    for top in range(0, grid.shape[0], 2):
-        line = Text()
-        for column in range(grid.shape[1]):
-            upper = _hex(rows[top][column])
-            lower = _hex(rows[top + 1][column]) if top + 1 < grid.shape[0] else None
-            line.append("▀", Style(color=upper, bgcolor=lower))
-        lines.append(line)
-    return lines
-
-
-def _hex(color: int) -> str:
-    red, green, blue = PALETTE[color]
-    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def _write(picture: Image.Image, text: str, left: int, top: int) -> None:

@@ -5,11 +5,12 @@ Pure strings with the size written on them, no style sheet and no script, so the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Shaped
 
 from factordiff.arc.grid import Grid
 
@@ -30,7 +31,7 @@ LINE = "#555555"
 INK = "#808080"  # reads on light and on dark pages
 CELL, GAP, TITLE = 16, 16, 18
 
-Labels = Int[np.ndarray, "row column"]
+Labels = Shaped[np.ndarray, "row column"]
 
 
 class Svg(str):
@@ -48,16 +49,17 @@ def expert_color(index: int) -> str:
     return EXPERT_COLORS[index % len(EXPERT_COLORS)]
 
 
-def grid_svg(grid: Grid, cell: int = CELL) -> Svg:
-    """One grid in ARC's colors.
+def grid_svg(grid: Grid, cell: int = CELL, wrong: Labels | None = None) -> Svg:
+    """One grid in ARC's colors; `wrong` cells are crossed out.
 
     >>> grid_svg(np.array([[0, 3]], dtype=np.uint8)).count("<rect")
     3
     """
-    return _document([("", _cells(grid, COLORS, cell), *_size(grid, cell))])
+    body = _cells(grid, COLORS, cell) + ("" if wrong is None else _crosses(wrong, cell))
+    return _document([("", body, *_size(grid, cell))])
 
 
-def routing_svg(labels: Labels, experts: Sequence[str], cell: int = CELL) -> Svg:
+def routing_svg(labels: Labels, experts: Sequence[str], cell: int = CELL, title: str = "") -> Svg:
     """Who decided each cell, with a legend; -1 is a cell that nobody decided (it was given)."""
     height, width = labels.shape
     colors = [expert_color(index) for index in range(len(experts))]
@@ -72,12 +74,23 @@ def routing_svg(labels: Labels, experts: Sequence[str], cell: int = CELL) -> Svg
         top += 16
     longest = max(map(len, experts), default=0)
     body = _cells(labels, colors, cell) + "".join(legend)
-    return _document([("", body, max(width * cell, 16 + 7 * (longest + 6)), top)])
+    return _document([(title, body, max(width * cell, 16 + 7 * (longest + 6)), top)])
 
 
 def row_svg(panels: Sequence[tuple[str, Grid]], cell: int = CELL) -> Svg:
     """Titled grids side by side."""
     return _document([(title, _cells(grid, COLORS, cell), *_size(grid, cell)) for title, grid in panels])
+
+
+def column_svg(drawings: Sequence[Svg]) -> Svg:
+    """Drawings one below the other."""
+    sizes = [tuple(map(int, re.findall(r'(?:width|height)="(\d+)"', drawing)[:2])) for drawing in drawings]
+    parts, top = [], 0
+    for drawing, (_, height) in zip(drawings, sizes, strict=True):
+        parts.append(f'<g transform="translate(0,{top})">{drawing}</g>')
+        top += height + GAP
+    width, height = max((width for width, _ in sizes), default=0), max(top - GAP, 0)
+    return _root(width, height, "".join(parts))
 
 
 def _size(grid: np.ndarray, cell: int) -> tuple[int, int]:
@@ -97,6 +110,18 @@ def _cells(labels: np.ndarray, colors: Sequence[str], cell: int) -> str:
     return "".join(squares) + frame
 
 
+def _crosses(wrong: Labels, cell: int) -> str:
+    """A white cross with a dark edge over every marked cell: seen on any color."""
+    paths = "".join(
+        f"M{column * cell + 3} {row * cell + 3}l{cell - 6} {cell - 6}m0 {6 - cell}l{6 - cell} {cell - 6}"
+        for row, column in np.argwhere(wrong).tolist()
+    )
+    strokes = (("#000000", 4), ("#ffffff", 2))
+    return "".join(
+        f'<path d="{paths}" fill="none" stroke="{color}" stroke-width="{width}"/>' for color, width in strokes
+    )
+
+
 def _document(panels: Sequence[tuple[str, str, int, int]]) -> Svg:
     """Panels of (title, body, width, height) in a row."""
     titled = any(title for title, _, _, _ in panels)
@@ -110,7 +135,11 @@ def _document(panels: Sequence[tuple[str, str, int, int]]) -> Svg:
         parts.append(f'<g transform="translate({left},{top})">{body}</g>')
         left += max(width, 7 * len(title)) + GAP
     width, height = left - GAP + 1, top + max((panel[3] for panel in panels), default=0) + 1
+    return _root(width, height, "".join(parts))
+
+
+def _root(width: int, height: int, body: str) -> Svg:
     return Svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
+        f'viewBox="0 0 {width} {height}">{body}</svg>'
     )

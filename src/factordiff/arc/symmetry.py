@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from factordiff.arc.grid import CELLS, SIDE, Grid, Shape
+from factordiff.arc.task import Pair, Task
 
 NAMES = (
     "identity",
@@ -31,6 +32,16 @@ def transform(grid: Grid, symmetry: int) -> Grid:
     """
     mirrored = grid[:, ::-1] if symmetry >= 4 else grid
     return np.ascontiguousarray(np.rot90(mirrored, symmetry % 4))
+
+
+def transform_task(task: Task, symmetry: int) -> Task:
+    """The task with every grid under the symmetry: the same rule, seen otherwise."""
+
+    def moved(pair: Pair) -> Pair:
+        output = None if pair.output is None else transform(pair.output, symmetry)
+        return Pair(transform(pair.input, symmetry), output)
+
+    return Task(task.id, tuple(map(moved, task.demonstrations)), tuple(map(moved, task.tests)))
 
 
 def inverse(symmetry: int) -> int:

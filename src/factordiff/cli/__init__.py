@@ -14,6 +14,7 @@ from factordiff.cli import fit as _fit  # noqa: F401
 from factordiff.cli import infill as _infill  # noqa: F401
 from factordiff.cli import play as _play  # noqa: F401
 from factordiff.cli import reproduce as _reproduce  # noqa: F401
+from factordiff.cli import show as _show  # noqa: F401
 from factordiff.cli import solve as _solve  # noqa: F401
 from factordiff.cli import train as _train  # noqa: F401
 from factordiff.cli import worlds as _worlds  # noqa: F401

@@ -142,8 +142,9 @@ def show(
     Example: factordiff data show 67a3c6ac --pairs 2
     """
     from factordiff.arc.artefact import load_artefact
-    from factordiff.arc.drawing import contact_sheets, draw_pairs, terminal_pair
+    from factordiff.arc.drawing import contact_sheets, draw_pairs
     from factordiff.arc.instances import instance_grids, task_index
+    from factordiff.cli.terminal_grids import Panel, side_by_side
     from factordiff.evaluation.places import check_folder
 
     check_folder("--out", out)
@@ -160,8 +161,12 @@ def show(
         ]
         if terminal:
             console.print(task, style="bold")
-            for pair in shown:
-                console.print(terminal_pair(*pair, colored=console.color_system is not None))
+            panels = [
+                panel
+                for number, (given, answer) in enumerate(shown, start=first)
+                for panel in (Panel(f"input {number}", given), Panel("output", answer))
+            ]
+            console.print(side_by_side(console, panels), soft_wrap=True)
         _save(draw_pairs(task, shown), out / f"{task}.png")
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from factordiff.toy.painting import Painted
 
 HIDDEN = -1
-PLAIN_WIDTH = 110  # of lines written to a file or pipe
 WIDE = 100  # columns that leave room for a reading of each line
 
 # What a cell looks like: a background in a terminal, two letters anywhere else.
@@ -47,9 +46,9 @@ def demo(
 
     Example: factordiff demo --toy --draws 4000 --seed 1
     """
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
+    from factordiff.cli.terminal_grids import plain_console
+
+    console = plain_console()
     if toy:
         _exactness(console, draws, seed)
         return

@@ -1,4 +1,4 @@
-"""The demo on ARC: two shipped experts answer held-out queries together, failures and all."""
+"""The demo on ARC: two shipped specialists answer published tests together, failures and all, on about one screen."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
-from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
+from factordiff.arc.scoring import grid_right
+from factordiff.cli.answer_display import attempt_panel, show_task
+from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
 from factordiff.evaluation.places import check_folder
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters
 from factordiff.solving.team import Team, compose
 
-HELD_OUT, PUBLISHED = 8, 4  # queries shown: the first of each fixed list, not hand-picked
+PUBLISHED = 6  # tests shown: the first of the fixed list, not hand-picked
+STEPS = 24  # in which that answer is filled, to be watched
 PICTURE, ANIMATION = "demo.png", "demo.gif"
-SECONDS_PER_STEP = 0.06
+WIDTH = 600  # pixels of the animation, at least
+SECONDS = 3.0  # that watching takes
 
 
 def specialists() -> Team:
@@ -32,45 +37,71 @@ def specialists() -> Team:
     return compose("col+occ")
 
 
-def demonstrate(console: Console, experts: Sequence[str], folder: Path, held_out: int = HELD_OUT) -> None:
-    """Answer the first held-out and the first published queries, show everything, and count who was right.
+def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: int = PUBLISHED) -> None:
+    """Answer the first published tests, show them all, one of them large, and count who was right.
 
     `experts` are names or folders; without any, the specialists.
     """
     check_folder("--out", folder)
     team = compose(list(experts), reveal="fast") if experts else specialists()
-    dataset = Dataset.load()
-    console.print(f"\n[bold]{' + '.join(team.names)}, each cell by the expert that is surer[/]")
-    console.print(
-        f"The first {held_out} held-out queries of the fixed list, then the first {PUBLISHED} published ARC-AGI-1 "
-        "tests. Each expert is a denoiser of about a million parameters; nothing was trained for their composition.\n",
-        highlight=False,
-    )
-    lists = [
-        ("held-out", dataset.evaluation("test", held_out)),
-        ("published", dataset.evaluation("official", PUBLISHED)),
-    ]
-    answered: list[tuple[str, Answer]] = []
-    for kind, queries in lists:
-        for index in range(len(queries)):
-            task = queries.task(index)
-            first = not answered  # this one cell by cell, to be watched; the others with what is sure at once
-            with console.status(f"{kind} query {index + 1} of {len(queries)}: {task.id}"):
-                (answer,) = (replace(team, reveal="exact") if first else team).solve(task)
-            if first and console.is_terminal:
-                watch(console, answer)
-            answered.append((kind, answer))
-            show(console, answer)
+    queries = Dataset.load().evaluation("official", count)
+    answers = []
+    for index in range(len(queries)):
+        task = queries.task(index)
+        with console.status(f"test {index + 1} of {len(queries)}: {task.id}"):
+            (answer,) = team.solve(task, attempts=1)
+            answers.append(answer)
+            _ = answer.alone  # asked now, while the status line says what is going on
+    place = featured(answers)
+    answers[place] = watched(console, team, answers[place])
+    _show_large(console, answers[place])
+    others = [answer for index, answer in enumerate(answers) if index != place]
+    if others:
+        console.print(f"\nThe other {len(others)} of the first {len(answers)} published tests, together:")
+        console.print(side_by_side(console, list(map(_titled, others))), soft_wrap=True)
     console.print()
-    console.print(tally(answered, team))
-    save_picture(picture([answer for _, answer in answered]), folder / PICTURE)
-    save_animation(animation(answered[0][1]), folder / ANIMATION)
-    console.print(f"\nwrote {folder / PICTURE} and {folder / ANIMATION}", highlight=False)
+    console.print(tally(answers, team))
+    save_picture(picture(answers), folder / PICTURE)
+    save_animation(animation(answers[place], WIDTH), folder / ANIMATION)
+    console.print(
+        f"\nwrote {folder / PICTURE} and {folder / ANIMATION}. Next:\n"
+        f"  factordiff solve {answers[place].task} --show --explain   how it came about, cell by cell\n"
+        "  factordiff solve TASK.json --html answers.html   a task of yours, as a page\n"
+        "  factordiff play   the same in a browser: change experts, methods, cells",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def featured(answers: Sequence[Answer]) -> int:
+    """The place of the answer to look at: of those that are right, the one in which both experts decide most.
+
+    That is, the expert that decides fewer cells of the grid than any other decides the most there.
+    """
+
+    def rank(place: int) -> tuple[bool, int, int]:
+        routing = answers[place].routing
+        fewest = 0 if routing is None else min(routing.shares().values())
+        return bool(answers[place].first_right), fewest, -place
+
+    return max(range(len(answers)), key=rank)
+
+
+def watched(console: Console, team: Team, answer: Answer) -> Answer:
+    """The same test answered in many small steps, shown as it fills; the quick answer where only that is right."""
+    with console.status(f"{answer.task} in {STEPS} steps"):
+        slow = replace(team, reveal=f"confidence:{STEPS}")
+        (stepped,) = slow.solve(answer.question.task, attempts=1)
+    if answer.first_right and not stepped.first_right:
+        stepped = answer
+    if console.is_terminal:
+        watch(console, stepped)
+    return stepped
 
 
 def watch(console: Console, answer: Answer) -> None:
-    """Let the answer fill cell by cell, beside who decided."""
-    colored = console.color_system is not None and not console.no_color
+    """Let the answer fill step by step, beside who decided."""
     told = chapters(answer.samples)
     height, width = answer.shape
     cells, speakers = np.full((SIDE, SIDE), NOBODY), np.full((SIDE, SIDE), NOBODY)
@@ -80,33 +111,49 @@ def watch(console: Console, answer: Answer) -> None:
                 cells[divmod(cell, SIDE)] = chapter.after[cell]
                 if chapter.routing is not None:
                     speakers[divmod(cell, SIDE)] = chapter.routing[cell]
-            pair = Table.grid(padding=(0, 3))
-            pair.add_row(Text(f"{answer.task}, step {step}", style="dim"), Text("decided by", style="dim"))
-            pair.add_row(
-                drawn_cells(cells[:height, :width], colored),
-                drawn_speakers(speakers[:height, :width], colored),
-            )
-            live.update(pair)
-            time.sleep(SECONDS_PER_STEP)
+            panels = [
+                Panel(f"step {step}", cells[:height, :width]),
+                Panel("decided by", speakers[:height, :width], EXPERTS),
+            ]
+            live.update(side_by_side(console, panels))
+            time.sleep(SECONDS / len(told))
 
 
-def tally(answered: Sequence[tuple[str, Answer]], team: Team) -> Table:
-    """How many queries each expert alone and the composition answered rightly, in one attempt."""
-    kinds = list(dict.fromkeys(kind for kind, _ in answered))
-    table = Table("one attempt", *(f"{kind}, right" for kind in kinds), show_edge=False, pad_edge=False)
+def _show_large(console: Console, answer: Answer) -> None:
+    """The task, what each expert answers alone, what they answer together, and who decided."""
+    team = answer.team
+    console.print(f"\n[bold]{' + '.join(map(escape, team.names))}[/]: each cell by the expert that is surer")
+    console.print(f"published ARC-AGI-1 task {answer.task}", style="dim")
+    show_task(console, answer.question.task, tests=False)
+    panels = [Panel("input", answer.query)]
+    panels += [Panel(f"{EXPERTS.letter(index)} alone", one.grid) for index, one in enumerate(answer.alone)]
+    panels.append(attempt_panel("together", answer.grid, answer.truth))
+    if answer.routing is not None:
+        panels.append(Panel("decided by", answer.routing.labels, EXPERTS))
+    if answer.truth is not None:
+        panels.append(Panel("truth", answer.truth))
+    console.print(side_by_side(console, panels), soft_wrap=True)
+    legend = Text()
+    counts = {} if answer.routing is None else answer.routing.shares()
+    for index, name in enumerate(team.names):
+        decided = f", decided {counts[name]} of {answer.grid.size} cells" if counts else ""
+        legend.append_text(swatch(console, EXPERTS, index)).append(f" {name}{decided}   ")
+    console.print(legend)
+
+
+def _titled(answer: Answer) -> Panel:
+    """An answer by its task and whether it is right."""
+    mark = {None: "", True: " right", False: " wrong"}[answer.first_right]
+    return Panel(f"{answer.task}{mark}", answer.grid)
+
+
+def tally(answers: Sequence[Answer], team: Team) -> Table:
+    """How many of these tests each expert alone and the composition answered rightly, in one attempt."""
+    judged = [(answer, answer.truth) for answer in answers if answer.truth is not None]
+    table = Table(f"of these {len(judged)} tests, in one attempt", "right", show_edge=False, pad_edge=False)
     for place, name in enumerate(team.names):
-        table.add_row(f"{name} alone", *_right(answered, kinds, place))
-    table.add_row(Text("per-pixel routing", style="bold"), *_right(answered, kinds, None))
+        right = sum(grid_right([answer.alone[place].grid], truth) for answer, truth in judged)
+        table.add_row(f"{name} alone", str(right))
+    together = sum(grid_right([answer.grid], truth) for answer, truth in judged)
+    table.add_row(Text("together", style="bold"), str(together))
     return table
-
-
-def _right(answered: Sequence[tuple[str, Answer]], kinds: Sequence[str], place: int | None) -> list[str]:
-    counts = []
-    for kind in kinds:
-        judged = [
-            np.array_equal(answer.grid if place is None else answer.alone[place].grid, answer.truth)
-            for one, answer in answered
-            if one == kind and answer.truth is not None
-        ]
-        counts.append(f"{sum(judged)} of {len(judged)}")
-    return counts

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
-from factordiff.cli.solve_display import LETTERS, drawn_cells, drawn_speakers
+from factordiff.cli.terminal_grids import EXPERTS, LETTERS, Panel, colored, side_by_side
 from factordiff.sampling.samples import Samples
 from factordiff.solving.story import NOBODY
 from factordiff.solving.team import Team
@@ -32,8 +31,8 @@ SECONDS = 12.0  # that watching may take
 RIGHT, WRONG = "green", "bold red"
 RESIDUES_IN_A_LINE = 64
 
-# (cells, who decided each, the query, whether colors can be shown)
-Drawing = Callable[[list[int], list[int], Queries, bool], RenderableType]
+# (cells, who decided each, the query, where it is drawn)
+Drawing = Callable[[list[int], list[int], Queries, Console], RenderableType]
 
 
 def demonstrate_world(console: Console, name: str, experts: str, folder: Path) -> None:
@@ -71,16 +70,15 @@ def watch(console: Console, world: World) -> None:
         samples = team.sample(queries.x_t, queries.condition, trace=True)
     drawings: dict[str, Drawing] = {"sudoku": draw_sudoku, "antibody": draw_sequence}
     draw = drawings.get(world.name, draw_grids)
-    colored = console.color_system is not None and not console.no_color
     scenes = steps(samples, queries)
     if console.is_terminal:
         with Live(console=console, refresh_per_second=20, transient=True) as live:
             for cells, speakers in scenes:
-                live.update(draw(cells, speakers, queries, colored))
+                live.update(draw(cells, speakers, queries, console))
                 time.sleep(min(0.15, SECONDS / len(scenes)))
     console.print(f"{method}, {len(scenes) - 1} steps, {int(samples.executed_passes[0]) * world.rows} passes")
-    console.print(draw(*scenes[-1], queries, colored))
-    console.print(legend(team, colored))
+    console.print(draw(*scenes[-1], queries, console))
+    console.print(legend(team, colored(console)))
     console.print(said(samples, queries), highlight=False)
 
 
@@ -106,13 +104,13 @@ def steps(samples: Samples, queries: Queries) -> list[tuple[list[int], list[int]
     return scenes
 
 
-def legend(team: Team, colored: bool) -> Text:
+def legend(team: Team, in_color: bool) -> Text:
     """Which expert has which color, or letter."""
     if len(team) > MOST_NAMED:
         return Text(f"{len(team)} experts speak at every cell", style="dim")
     line = Text()
     for place, name in enumerate(team.names):
-        line.append(f" {LETTERS[place]} ", style=f"on {expert_color(place)}" if colored else "bold")
+        line.append(f" {LETTERS[place]} ", style=f"on {expert_color(place)}" if in_color else "bold")
         line.append(f" {name}  ")
     return line
 
@@ -124,7 +122,7 @@ def said(samples: Samples, queries: Queries) -> str:
     return f"{right} of {int(hidden.sum())} hidden cells are right"
 
 
-def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, console: Console) -> RenderableType:
     """The grid: given cells bold, filled ones green, or red and marked where they are wrong."""
     given = (queries.x_t[0] != 9).tolist()
     truth = queries.x_0[0].tolist()
@@ -141,7 +139,9 @@ def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, colored
     return grid
 
 
-def draw_sequence(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+def draw_sequence(
+    cells: list[int], speakers: list[int], queries: Queries, console: Console
+) -> RenderableType:
     """The sequence, below it who decided each hidden residue, and below that a mark under the wrong ones."""
     from factordiff.worlds.antibody.sequences import RESIDUES
 
@@ -158,7 +158,7 @@ def draw_sequence(cells: list[int], speakers: list[int], queries: Queries, color
     return lines
 
 
-def draw_grids(cells: list[int], speakers: list[int], queries: Queries, colored: bool) -> RenderableType:
+def draw_grids(cells: list[int], speakers: list[int], queries: Queries, console: Console) -> RenderableType:
     """The canvas, who decided, and the true owners where they are known."""
     side = round(len(cells) ** 0.5)
 
@@ -166,13 +166,7 @@ def draw_grids(cells: list[int], speakers: list[int], queries: Queries, colored:
         return np.array(values).reshape(side, side)
 
     shown = [NOBODY if value == COLORS.mask else value for value in cells]
-    drawn = {
-        "answer": drawn_cells(square(shown), colored),
-        "decided by": drawn_speakers(square(speakers), colored),
-    }
+    panels = [Panel("answer", square(shown)), Panel("decided by", square(speakers), EXPERTS)]
     if queries.owners is not None:
-        drawn["owner"] = drawn_speakers(square(queries.owners[0].tolist()), colored)
-    beside = Table.grid(padding=(0, 3))
-    beside.add_row(*(Text(title, style="dim") for title in drawn))
-    beside.add_row(*drawn.values())
-    return beside
+        panels.append(Panel("owner", square(queries.owners[0].tolist()), EXPERTS))
+    return side_by_side(console, panels)

@@ -14,7 +14,7 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.solve_display import LETTERS
+from factordiff.cli.terminal_grids import LETTERS
 from factordiff.experts.store import write_whole
 from factordiff.solving.infill import Document, Infilled, Progress, infill
 from factordiff.solving.team import Team

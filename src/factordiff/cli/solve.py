@@ -19,7 +19,11 @@ SOME_REFUSED = 3
 @app.command(cls=MethodCommand)
 def solve(
     source: Annotated[
-        str, typer.Argument(metavar="TASK", help="A task file, a folder, a challenges file, or - for stdin.")
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="A task file, a folder, a challenges file, - for stdin, or the id of a published task.",
+        ),
     ],
     experts: Annotated[
         str | None,
@@ -40,6 +44,9 @@ def solve(
     picture: Annotated[Path | None, typer.Option(help="Draw all answers into this PNG.")] = None,
     animate: Annotated[Path | None, typer.Option(help="Show how they filled, as a GIF.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every step as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write all answers into one page (HTML).")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the demonstrations too.")] = False,
+    attempts: Annotated[int, typer.Option(min=1, max=2, help="1 leaves the second attempt out.")] = 2,
     explain: Annotated[bool, typer.Option("--explain", help="Say who decided each cell, and why.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write an ARC Prize submission (JSON).")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -47,7 +54,7 @@ def solve(
 ) -> None:
     """Answer ARC tasks with a team of experts.
 
-    Example: factordiff solve task.json --explain --picture answer.png
+    Example: factordiff solve 0ca9ddb6 --show --html answers.html
 
     Exit code 0: every task was answered. 3: some task was refused (too large for the 10x10 canvas, malformed), the
     others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
@@ -60,7 +67,7 @@ def solve(
     from factordiff.solving.team import compose
     from factordiff.training.machines import choose_device
 
-    outputs = Outputs(picture, animate, trace, out, explain)
+    outputs = Outputs(picture, animate, trace, out, html, explain, show, attempts)
     outputs.check()
     names = [name.strip() for name in (experts or "").split(",") if name.strip()]
     tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")

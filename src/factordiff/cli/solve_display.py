@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.style import Style
-from rich.table import Table
-from rich.text import Text
 
-from factordiff.arc.svg import COLORS, HIDDEN, expert_color
 from factordiff.arc.task import Task
 from factordiff.arc.task_files import write_json
+from factordiff.cli.answer_display import show_answer, show_task
+from factordiff.cli.explanation_display import show_explanation
+from factordiff.cli.terminal_grids import plain_console
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.places import check_file
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
-from factordiff.solving.explanation import Explanation
+from factordiff.solving.page import page, save_page
 from factordiff.solving.pictures import (
     animation,
     check_ending,
@@ -30,12 +28,10 @@ from factordiff.solving.pictures import (
     save_picture,
 )
 from factordiff.solving.solver import check_task
-from factordiff.solving.story import NOBODY
 from factordiff.solving.team import Team
+from factordiff.solving.wording import tally
 
 TRACE_VERSION = 1
-PLAIN_WIDTH = 120
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,10 @@ class Outputs:
     animate: Path | None = None
     trace: Path | None = None
     out: Path | None = None
+    html: Path | None = None
     explain: bool = False
+    show: bool = False
+    attempts: int = 2
 
     def check(self) -> None:
         """Refuse bad file names before any work is done."""
@@ -54,6 +53,8 @@ class Outputs:
             check_ending("--picture", self.picture, (".png",))
         if self.animate is not None:
             check_ending("--animate", self.animate, (".gif",))
+        if self.html is not None:
+            check_ending("--html", self.html, (".html",))
         taken: dict[Path, str] = {}
         for option, file in self.files().items():
             check_file(option, file)
@@ -68,6 +69,7 @@ class Outputs:
             "--animate": self.animate,
             "--trace": self.trace,
             "--out": self.out,
+            "--html": self.html,
         }
         return {option: file for option, file in wanted.items() if file is not None}
 
@@ -82,15 +84,15 @@ class Outputs:
             write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
         if self.out is not None:
             write_json({task.task: task.submission() for task in solved}, self.out)
+        if self.html is not None:
+            save_page(page(solved, self.explain), self.html)
         pictured = [self.picture, self.animate] if answers else []
-        return [file for file in (*pictured, self.trace, self.out) if file is not None]
+        return [file for file in (*pictured, self.trace, self.out, self.html) if file is not None]
 
 
 def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: Outputs) -> int:
     """Answer every task that can be answered, show and write the answers; returns how many were refused."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
+    console = plain_console()
     complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     solved: list[TaskAnswers] = []
     refusals = 0
@@ -103,9 +105,12 @@ def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: 
             continue
         assert isinstance(task, Task)
         with console.status(f"{escape(task.id)} ({number + 1} of {len(tasks)})"):
-            solved.append(team.solve(task, seed=seed))
+            solved.append(team.solve(task, seed=seed, attempts=outputs.attempts))
+        if outputs.show:
+            console.print(f"\n[bold]{escape(task.id)}[/]")
+            show_task(console, task, tests=False)
         for answer in solved[-1]:
-            show(console, answer)
+            show_answer(console, answer)
             if outputs.explain:
                 _show_explanation(console, answer, complaints)
     files = outputs.write(solved)
@@ -124,107 +129,13 @@ def refused(task: Task | Refusal) -> Refusal | None:
     return None
 
 
-def show(console: Console, answer: Answer) -> None:
-    """One answer: input, attempts, who decided, and the truth where it is known."""
-    colored = console.color_system is not None and not console.no_color
-    panels = [("input", drawn_cells(answer.query, colored)), ("attempt 1", drawn_cells(answer.grid, colored))]
-    if answer.routing is not None:
-        panels.append(("decided by", drawn_speakers(answer.routing.labels, colored)))
-    panels.append(("attempt 2", drawn_cells(answer.alternative, colored)))
-    if answer.truth is not None:
-        panels.append(("truth", drawn_cells(answer.truth, colored)))
-    verdict = {None: "", True: "  [green]right[/]", False: "  [red]wrong[/]"}[answer.right]
-    console.print(f"\n[bold]{escape(answer.task)}[/], test {answer.number}{verdict}")
-    table = Table.grid(padding=(0, 3))
-    table.add_row(*(Text(title, style="dim") for title, _ in panels))
-    table.add_row(*(drawing for _, drawing in panels))
-    console.print(table)
-    if answer.routing is not None:
-        legend = Text()
-        for index, (name, count) in enumerate(answer.routing.shares().items()):
-            legend.append(
-                "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
-            )
-            legend.append(f" {name}: {count} cells   ")
-        console.print(legend)
-    console.print(alternative_sentence(answer), style="dim", markup=False)
-    console.print(f"{answer.executed_passes} passes, the experts alone included", style="dim")
-
-
-def alternative_sentence(answer: Answer) -> str:
-    """What attempt 2 is, and how far from attempt 1."""
-    if answer.alternative_by is None:
-        return "attempt 2 is attempt 1: no expert answers otherwise alone"
-    said = f"attempt 2 is what {answer.alternative_by} answers alone"
-    if answer.alternative.shape != answer.grid.shape:
-        (height, width), (wanted, across) = answer.alternative.shape, answer.grid.shape
-        return f"{said}; it is {height}x{width}, not {wanted}x{across}"
-    return f"{said}; {int((answer.alternative != answer.grid).sum())} of {answer.grid.size} cells differ"
-
-
-def drawn_cells(grid: np.ndarray, colored: bool) -> Text:
-    """A grid in ARC's colors; cells that nobody decided yet are left out."""
-    return _drawn(
-        grid,
-        lambda value: HIDDEN if value == NOBODY else COLORS[value],
-        lambda value: "." if value == NOBODY else str(value),
-        colored,
-    )
-
-
-def drawn_speakers(labels: np.ndarray, colored: bool) -> Text:
-    """Who decided each cell, in the experts' colors."""
-    return _drawn(
-        labels,
-        lambda label: HIDDEN if label == NOBODY else expert_color(label),
-        lambda label: "." if label == NOBODY else LETTERS[label],
-        colored,
-    )
-
-
-def _drawn(
-    labels: np.ndarray, color_of: Callable[[int], str], letter_of: Callable[[int], str], colored: bool
-) -> Text:
-    """Two columns of the terminal per cell: a color, or a letter where there are none."""
-    text = Text(no_wrap=True)
-    for number, row in enumerate(labels.tolist()):
-        text.append("\n" if number else "")
-        for label in row:
-            text.append(
-                "  " if colored else f"{letter_of(label)} ", Style(bgcolor=color_of(label)) if colored else ""
-            )
-    return text
-
-
 def _show_explanation(console: Console, answer: Answer, complaints: Console) -> None:
     try:
         explanation = answer.explain()
     except InvalidInput as error:
         complaints.print(str(error))
         return
-    console.print(explanation_table(explanation))
-    disputed = len(explanation.disputed())
-    console.print(f"{len(explanation)} cells, {disputed} of them disputed (*)", style="dim")
-
-
-def explanation_table(explanation: Explanation) -> Table:
-    """Every decision in order: cell, color, who decided, and each expert's color, chance and margin."""
-    table = Table(show_edge=False, pad_edge=False)
-    for heading in ("step", "row", "column", "color"):
-        table.add_column(heading, justify="right")
-    table.add_column("decided by", no_wrap=True)
-    for name in explanation.experts:
-        table.add_column(f"{name} said", no_wrap=True)
-    for decision in explanation:
-        table.add_row(
-            str(decision.step),
-            str(decision.row),
-            str(decision.column),
-            f"{decision.color}{'*' if decision.disputed else ''}",
-            decision.decided_by or "all",
-            *(f"{one.color} ({one.chance:.2f}), margin {one.margin:.4f}" for one in decision.opinions),
-        )
-    return table
+    show_explanation(console, explanation)
 
 
 def _traces(solved: Sequence[TaskAnswers]) -> dict[str, list[dict[str, object]]]:
@@ -251,10 +162,10 @@ def _summarise(
     seconds: float,
     files: list[Path],
 ) -> None:
-    judged = [task.right for task in solved if task.right is not None]
     parts = [f"{len(solved)} answered"]
-    if judged:
-        parts.append(f"{sum(judged)} of {len(judged)} with known answers right")
+    right = tally(answer for task in solved for answer in task)
+    if right:
+        parts.append(right)
     if refusals:
         parts.append(f"{refusals} refused")
     names = " + ".join(team.names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -125,6 +125,18 @@ class Condition:
                     f"condition: {name} of item {item} has a value in cell {cell}, which `inside` says is outside the "
                     "grid; padding is 0"
                 )
+
+
+def joined(conditions: Sequence[Condition]) -> Condition:
+    """The items of several conditions, one after the other; all have the same number of frames."""
+    parts = [one.inside for one in conditions if one.inside is not None]
+    return Condition(
+        torch.cat([one.query for one in conditions]),
+        torch.cat([one.context_inputs for one in conditions]),
+        torch.cat([one.context_outputs for one in conditions]),
+        torch.cat([one.present for one in conditions]),
+        Inside(*map(torch.cat, zip(*parts, strict=True))) if len(parts) == len(conditions) else None,
+    )
 
 
 def on_device(condition: Any, device: torch.device) -> Any:

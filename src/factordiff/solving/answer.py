@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import overload
 
 import numpy as np
@@ -13,11 +12,12 @@ from jaxtyping import Int
 
 from factordiff.arc.grid import SIDE, Canvas, Grid, Shape, to_rows
 from factordiff.arc.scoring import grid_right
-from factordiff.arc.svg import routing_svg, row_svg
-from factordiff.experts.condition import Condition
+from factordiff.arc.svg import Svg, column_svg, routing_svg, row_svg
 from factordiff.sampling.sampler import Samples
 from factordiff.sampling.trace import Trace
 from factordiff.solving.explanation import Explanation, explain
+from factordiff.solving.question import Question, canvas_of
+from factordiff.solving.second_attempt import SecondAttempt
 from factordiff.solving.story import decided_by
 from factordiff.solving.team import Team
 
@@ -62,26 +62,59 @@ class Answer:
     """The answer to one test input."""
 
     team: Team
-    task: str
-    number: int  # which test of the task
-    query: Grid
-    truth: Grid | None
+    question: Question
     canvas: Canvas
     grid: Grid  # attempt 1: the composition
-    alternative: Grid  # attempt 2: the first expert's own answer that differs from attempt 1, if any does
-    alone: tuple[Alone, ...]
+    second: SecondAttempt | None  # attempt 2; None where it was left out, or there is no other answer
     samples: Samples
-    condition: Condition
+
+    @property
+    def task(self) -> str:
+        """The id of the task."""
+        return self.question.task.id
+
+    @property
+    def number(self) -> int:
+        """Which test of the task."""
+        return self.question.number
+
+    @property
+    def query(self) -> Grid:
+        """The test's input."""
+        return self.question.test.input
+
+    @property
+    def truth(self) -> Grid | None:
+        """The test's output, where the task holds it."""
+        return self.question.test.output
+
+    @property
+    def alternative(self) -> Grid:
+        """Attempt 2, or attempt 1 once more where there is no other."""
+        return self.grid if self.second is None else self.second.grid
 
     @property
     def attempts(self) -> tuple[Grid, Grid]:
         """Both attempts, as the ARC Prize takes them."""
         return self.grid, self.alternative
 
+    @cached_property
+    def alone(self) -> tuple[Alone, ...]:
+        """What each expert answers on its own: asked when this is first looked at."""
+        if self.team.method == "single":
+            return (Alone(self.team.names[0], self.canvas, self.grid, 0),)
+        answers = []
+        for index, name in enumerate(self.team.names):
+            samples = self.question.ask(self.team.alone(index))
+            canvas = canvas_of(samples)
+            passes = int(samples.executed_passes.sum())
+            answers.append(Alone(name, canvas, self.question.cut(canvas), passes))
+        return tuple(answers)
+
     @property
-    def alternative_by(self) -> str | None:
-        """The expert whose own answer attempt 2 is; None where each of them alone answers as attempt 1."""
-        return next((one.name for one in self.alone if not np.array_equal(one.grid, self.grid)), None)
+    def first_right(self) -> bool | None:
+        """Whether attempt 1 is right; None where the truth is not known."""
+        return None if self.truth is None else grid_right([self.grid], self.truth)
 
     @property
     def right(self) -> bool | None:
@@ -114,32 +147,36 @@ class Answer:
 
     @property
     def executed_passes(self) -> int:
-        """Passes that were really run, those of the experts alone included."""
-        return int(self.samples.executed_passes.sum()) + sum(one.executed_passes for one in self.alone)
+        """Passes that were really run, for both attempts."""
+        second = 0 if self.second is None else self.second.executed_passes
+        return int(self.samples.executed_passes.sum()) + second
 
     def explain(self) -> Explanation:
         """Who decided each cell, with which margin, and what the others said: asks the experts once more."""
-        return explain(self.team, self.samples, self.condition, self.shape)
+        return explain(self.team, self.samples, self.question.condition.to(self.team.device), self.shape)
 
     def spelled(self) -> dict[str, list[list[int]]]:
         """The answer as a submission spells it."""
         return {"attempt_1": to_rows(self.grid), "attempt_2": to_rows(self.alternative)}
 
-    def _repr_html_(self) -> str:
-        panels = [("input", self.query), ("attempt 1", self.grid), ("attempt 2", self.alternative)]
+    def _repr_svg_(self) -> str:
+        """Input, attempts and truth, and below them who decided: a picture, which every viewer of notebooks shows."""
+        panels = [("input", self.query), ("attempt 1", self.grid)]
+        if self.second is not None:
+            panels.append(("attempt 2", self.second.grid))
         if self.truth is not None:
             panels.append(("truth", self.truth))
-        picture: str = row_svg(panels)
+        drawn = [row_svg(panels)]
         if self.routing is not None:
-            picture += f"<div>decided by</div>{self.routing._repr_svg_()}"
-        return f"<div><b>{escape(self.task)}</b>, test {self.number}<br>{picture}</div>"
+            drawn.append(routing_svg(self.routing.labels, self.routing.experts, title="decided by"))
+        return column_svg(drawn)
 
     def __repr__(self) -> str:
         verdict = {None: "", True: ", right", False: ", wrong"}[self.right]
-        same = "" if not np.array_equal(self.grid, self.alternative) else " (both the same)"
+        second = "" if self.second is None else f" and {_size(self.second.grid)}"
         return (
-            f"Answer(task {self.task}, test {self.number}: {_size(self.grid)} and {_size(self.alternative)}{same}"
-            f"{verdict}; {self.executed_passes} passes)"
+            f"Answer(task {self.task}, test {self.number}: {_size(self.grid)}{second}{verdict}; "
+            f"{self.executed_passes} passes)"
         )
 
 
@@ -175,8 +212,8 @@ class TaskAnswers(Sequence[Answer]):
         """The task's entry of an ARC Prize submission."""
         return [answer.spelled() for answer in self.answers]
 
-    def _repr_html_(self) -> str:
-        return "".join(answer._repr_html_() for answer in self.answers)
+    def _repr_svg_(self) -> str:
+        return column_svg([Svg(answer._repr_svg_()) for answer in self.answers])
 
     def __repr__(self) -> str:
         return f"TaskAnswers({self.task}: {', '.join(map(repr, self.answers))})"

@@ -1,20 +1,34 @@
-"""Why an answer is what it is: who decided each cell, with which margin, and what the others said."""
+"""Why an answer is what it is: who decided each cell, what decided it, and what the others said.
+
+Margins of confident experts are all but 1, and alike to the eye. What routing compares is the log-doubt, the logarithm
+of what is missing to 1, after each expert's temperature and over the factor of the cell: that is what is told here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from factordiff.arc.grid import SIDE, Shape
-from factordiff.composition.confidence import margin
+from factordiff.composition.composition import Composition
+from factordiff.composition.confidence import log_doubt
+from factordiff.composition.routing import Routing, SoftRouting, factor_log_doubts, tempered_log_doubts
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import take
 from factordiff.sampling.sampler import Samples
-from factordiff.solving.story import chapters
+from factordiff.solving.members import Member
+from factordiff.solving.story import Chapter, chapters
 from factordiff.solving.team import Team
+from factordiff.state import SamplerState
+from factordiff.types import ExpertLogProbs
+
+SURE = 1e-3  # below it a doubt is written out: 1 - 1.6e-06
 
 
 @dataclass(frozen=True)
@@ -24,8 +38,21 @@ class Opinion:
     expert: str
     color: int  # its likeliest
     chance: float  # of that color
-    margin: float  # to its second
+    doubt: float  # 1 minus its margin to the second
+    decisive_log_doubt: float  # after its temperature, over the cell's factor: routing takes the least
+    temperature: float
     chance_of_answer: float  # of the color that was revealed
+    differs: bool  # whether it knows about this cell and has another first choice
+
+    @property
+    def margin(self) -> float:
+        """How far its first choice is before its second."""
+        return 1.0 - self.doubt
+
+    @property
+    def margin_text(self) -> str:
+        """The margin as it can be told from another: by what is missing to 1."""
+        return f"1 - {self.doubt:.1e}" if self.doubt < SURE else f"{self.margin:.3f}"
 
 
 @dataclass(frozen=True)
@@ -41,12 +68,12 @@ class Decision:
 
     @property
     def disputed(self) -> bool:
-        """Whether some expert would have chosen another color."""
-        return any(opinion.color != self.color for opinion in self.opinions)
+        """Whether some expert that knows about this cell would have chosen another color."""
+        return any(opinion.differs for opinion in self.opinions)
 
     def __repr__(self) -> str:
         said = ", ".join(
-            f"{one.expert} said {one.color} ({one.chance:.2f}, margin {one.margin:.3f})"
+            f"{one.expert} said {one.color} ({one.chance:.2f}, margin {one.margin_text})"
             for one in self.opinions
         )
         return f"Decision(({self.row}, {self.column}) = {self.color} by {self.decided_by or 'all'}: {said})"
@@ -58,6 +85,7 @@ class Explanation:
 
     experts: tuple[str, ...]
     decisions: tuple[Decision, ...]
+    temperatures: tuple[float, ...]
 
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
@@ -75,12 +103,16 @@ class Explanation:
         )
 
     def disputed(self) -> list[Decision]:
-        """The cells about which the experts did not agree."""
+        """The cells about which experts that know them did not agree."""
         return [decision for decision in self.decisions if decision.disputed]
 
     def spelled(self) -> list[dict[str, Any]]:
-        """The decisions as plain JSON values."""
-        return [asdict(decision) for decision in self.decisions]
+        """The decisions as plain JSON values; a log-doubt of minus infinity is null."""
+        spelled = [asdict(decision) for decision in self.decisions]
+        for opinion in (opinion for decision in spelled for opinion in decision["opinions"]):
+            if not math.isfinite(opinion["decisive_log_doubt"]):
+                opinion["decisive_log_doubt"] = None
+        return spelled
 
     def __repr__(self) -> str:
         return f"Explanation({len(self)} cells, {len(self.disputed())} of them disputed)"
@@ -104,24 +136,59 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
             for expert in team.experts
         ]
     )
-    margins, chances = margin(said), said.exp()
+    composition = replace(team, layout=(SIDE, SIDE)).how(states.shape[1], condition[rows]).composition
+    temperatures = getattr(composition, "temperatures", None) or (1.0,) * len(team)
+    decisive = _decisive_log_doubts(composition, said, states.cpu())
+    doubts = log_doubt(said).clamp(max=0.0).exp()
 
-    decisions = []
-    for step, chapter in enumerate(told):
-        for cell in chapter.revealed:
-            row, column = divmod(cell, SIDE)
-            if row < shape[0] and column < shape[1]:
-                color = chapter.after[cell]
-                speaker = None if chapter.routing is None else team.names[chapter.routing[cell]]
-                opinions = _opinions(team.names, chances[:, step, cell], margins[:, step, cell], color)
-                decisions.append(Decision(row, column, step, color, speaker, opinions))
-    return Explanation(team.names, tuple(decisions))
+    def opinion(place: int, step: int, cell: int, color: int) -> Opinion:
+        chances = said[place, step, cell].exp()
+        doubt = float(doubts[place, step, cell])
+        return Opinion(
+            team.names[place],
+            int(chances.argmax()),
+            float(chances.max()),
+            doubt,
+            float(decisive[place, step, cell]),
+            temperatures[place],
+            float(chances[color]),
+            doubt < 1.0 and differs(team.members[place], chances, color),
+        )
 
+    def decision(step: int, chapter: Chapter, cell: int) -> Decision:
+        color = chapter.after[cell]
+        speaker = None if chapter.routing is None else team.names[chapter.routing[cell]]
+        opinions = tuple(opinion(place, step, cell, color) for place in range(len(team)))
+        return Decision(*divmod(cell, SIDE), step, color, speaker, opinions)
 
-def _opinions(
-    names: Sequence[str], chances: torch.Tensor, margins: torch.Tensor, color: int
-) -> tuple[Opinion, ...]:
-    return tuple(
-        Opinion(name, int(chance.argmax()), float(chance.max()), float(surety), float(chance[color]))
-        for name, chance, surety in zip(names, chances, margins, strict=True)
+    decisions = tuple(
+        decision(step, chapter, cell)
+        for step, chapter in enumerate(told)
+        for cell in chapter.revealed
+        if cell // SIDE < shape[0] and cell % SIDE < shape[1]
     )
+    return Explanation(team.names, decisions, tuple(temperatures))
+
+
+def differs(member: Member, chances: Float[Tensor, " value"], color: int) -> bool:
+    """Whether an expert contradicts a cell's color in what it was trained to know.
+
+    An occupancy expert knows background from foreground and no color; a color expert knows nothing of background.
+    """
+    if member.objective == "occupancy":
+        return bool(chances[1:].sum() > chances[0]) != (color > 0)
+    if member.objective == "color":
+        return color > 0 and 1 + int(chances[1:].argmax()) != color
+    return int(chances.argmax()) != color
+
+
+def _decisive_log_doubts(
+    composition: Composition, said: ExpertLogProbs, states: Tensor
+) -> Float[Tensor, "expert step cell"]:
+    """What routing compares; of other methods, which do not route by it, each expert's own log-doubt."""
+    if not isinstance(composition, Routing | SoftRouting):
+        return log_doubt(said)
+    state = SamplerState.begin(states, said.shape[-1], len(said))
+    doubts = tempered_log_doubts(said, composition.temperatures)
+    aggregate = composition.aggregate if isinstance(composition, Routing) else "mean"
+    return factor_log_doubts(doubts, composition.partition, state, aggregate)

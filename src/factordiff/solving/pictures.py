@@ -18,11 +18,26 @@ from factordiff.solving.story import NOBODY, chapters
 from factordiff.solving.team import Team
 
 CELL = 16
-LEGEND = 20
+FONT = 13
 PAUSE_MS, LAST_PAUSE_MS = 120, 2_000
 NO_PATH = (
     "animate: a vote over several experts has no single path to show; choose another method or leave it out"
 )
+
+
+class Animation(list[Image.Image]):
+    """The frames of an answer as it filled; a notebook plays them."""
+
+    def _repr_png_(self) -> bytes:
+        """The frames as one animated PNG."""
+        stream = io.BytesIO()
+        self[0].save(
+            stream, "PNG", save_all=True, append_images=self[1:], duration=_pauses(len(self)), loop=0
+        )
+        return stream.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Animation({len(self)} frames of {self[0].width}x{self[0].height} pixels)"
 
 
 def picture(answers: Sequence[Answer]) -> Image.Image:
@@ -32,16 +47,18 @@ def picture(answers: Sequence[Answer]) -> Image.Image:
     return _stacked([_row(answer) for answer in answers])
 
 
-def animation(answer: Answer) -> list[Image.Image]:
-    """The answer as it filled, step by step, beside who decided each cell."""
+def animation(answer: Answer, least_width: int = 0) -> Animation:
+    """The answer as it filled, step by step, beside who decided each cell, at least so many pixels wide."""
     if answer.trace is None:
         raise InvalidInput(NO_PATH)
     height, width = answer.shape
+    across = answer.query.shape[1] + width * (1 if answer.routing is None else 2)
+    side = max(CELL, -(-least_width // across))
     mask = answer.trace.values
     cells = np.array(answer.trace.start[0]).reshape(SIDE, SIDE)
     speakers = np.full((SIDE, SIDE), NOBODY)
     told = chapters(answer.samples)
-    frames = []
+    frames = Animation()
     for step in range(len(told) + 1):
         if step:
             chapter = told[step - 1]
@@ -49,12 +66,14 @@ def animation(answer: Answer) -> list[Image.Image]:
             for cell in chapter.revealed if chapter.routing is not None else ():
                 speakers[divmod(cell, SIDE)] = chapter.routing[cell] if chapter.routing else NOBODY
         panels = [
-            ("input", draw_grid(answer.query, CELL)),
-            (f"step {step}", _partly(cells, mask, height, width)),
+            ("input", draw_grid(answer.query, side)),
+            (f"step {step}", _partly(cells[:height, :width], mask, side)),
         ]
         if answer.routing is not None:
-            panels.append(("decided by", _labels(speakers[:height, :width])))
-        frames.append(_titled(f"{answer.task}, test {answer.number}", panels, answer.team.names))
+            panels.append(("decided by", _labels(speakers[:height, :width], side)))
+        done = step == len(told)
+        title = f"{answer.task}, test {answer.number}{_verdict(answer.first_right) if done else ''}"
+        frames.append(_titled(title, panels, answer.team.names, side * FONT // CELL))
     return frames
 
 
@@ -67,11 +86,10 @@ def save_animation(frames: Sequence[Image.Image], file: Path) -> None:
     """Write an animated GIF whole or not at all."""
     width, height = max(one.width for one in frames), max(one.height for one in frames)
     framed = [_padded(frame, width, height) for frame in frames]
-    pauses = [PAUSE_MS] * (len(framed) - 1) + [LAST_PAUSE_MS]
     _save(
         file,
         lambda stream, kind: framed[0].save(
-            stream, kind, save_all=True, append_images=framed[1:], duration=pauses, loop=0
+            stream, kind, save_all=True, append_images=framed[1:], duration=_pauses(len(framed)), loop=0
         ),
     )
 
@@ -100,62 +118,74 @@ def _save(file: Path, write: Callable[[io.BytesIO, str], None]) -> None:
         raise DataError(f"{file}: cannot be written ({error.strerror})") from None
 
 
+def _pauses(frames: int) -> list[int]:
+    return [PAUSE_MS] * (frames - 1) + [LAST_PAUSE_MS]
+
+
 def _row(answer: Answer) -> Image.Image:
     panels = [
         ("input", draw_grid(answer.query, CELL)),
         ("attempt 1", draw_grid(answer.grid, CELL)),
-        ("attempt 2", draw_grid(answer.alternative, CELL)),
     ]
+    if answer.second is not None:
+        panels.append(("attempt 2", draw_grid(answer.second.grid, CELL)))
     if answer.routing is not None:
-        panels.append(("decided by", _labels(answer.routing.labels)))
+        panels.append(("decided by", _labels(answer.routing.labels, CELL)))
     if answer.truth is not None:
         panels.append(("truth", draw_grid(answer.truth, CELL)))
-    verdict = {None: "", True: ": right", False: ": wrong"}[answer.right]
-    return _titled(f"{answer.task}, test {answer.number}{verdict}", panels, answer.team.names)
+    title = f"{answer.task}, test {answer.number}{_verdict(answer.right)}"
+    return _titled(title, panels, answer.team.names)
 
 
-def _labels(labels: np.ndarray) -> Image.Image:
+def _verdict(right: bool | None) -> str:
+    return {None: "", True: ": right", False: ": wrong"}[right]
+
+
+def _labels(labels: np.ndarray, cell: int) -> Image.Image:
     """A routing map in the experts' colors."""
-    image = draw_grid(np.zeros(labels.shape, dtype=np.uint8), CELL)
-    _paint(image, labels, lambda label: expert_color(label) if label != NOBODY else HIDDEN)
+    image = draw_grid(np.zeros(labels.shape, dtype=np.uint8), cell)
+    _paint(image, labels, cell, lambda label: expert_color(label) if label != NOBODY else HIDDEN)
     return image
 
 
-def _partly(cells: np.ndarray, mask: int, height: int, width: int) -> Image.Image:
+def _partly(shown: np.ndarray, mask: int, cell: int) -> Image.Image:
     """A grid some of whose cells are still masked."""
-    shown = cells[:height, :width]
-    image = draw_grid(np.where(shown == mask, 0, shown).astype(np.uint8), CELL)
-    _paint(image, shown, lambda value: HIDDEN if value == mask else None)
+    image = draw_grid(np.where(shown == mask, 0, shown).astype(np.uint8), cell)
+    _paint(image, shown, cell, lambda value: HIDDEN if value == mask else None)
     return image
 
 
-def _paint(image: Image.Image, labels: np.ndarray, color_of: Callable[[int], str | None]) -> None:
+def _paint(image: Image.Image, labels: np.ndarray, cell: int, color_of: Callable[[int], str | None]) -> None:
     draw = ImageDraw.Draw(image)
     for (row, column), label in np.ndenumerate(labels):
         color = color_of(int(label))
         if color is not None:
-            left, top = column * CELL, row * CELL
-            draw.rectangle((left, top, left + CELL, top + CELL), fill=color, outline=LINE)
+            left, top = column * cell, row * cell
+            draw.rectangle((left, top, left + cell, top + cell), fill=color, outline=LINE)
 
 
-def _titled(title: str, panels: Sequence[tuple[str, Image.Image]], experts: Sequence[str]) -> Image.Image:
+def _titled(
+    title: str, panels: Sequence[tuple[str, Image.Image]], experts: Sequence[str], font: int = FONT
+) -> Image.Image:
     """Panels side by side under their names, a title above, the experts' colors below."""
-    widths = [max(image.width, 72) for _, image in panels]
+    line, swatch = TITLE_HEIGHT * font // FONT, 10 * font // FONT
+    widths = [max(image.width, _text_width(name, font)) for name, image in panels]
     tallest = max(image.height for _, image in panels)
-    legend = sum(26 + _text_width(name) for name in experts)
-    width = max(sum(widths) + GAP * (len(widths) + 1), legend + GAP, 2 * GAP + _text_width(title))
-    page = Image.new("RGB", (width, 2 * TITLE_HEIGHT + tallest + GAP + LEGEND), PAPER)
-    _write(page, title, GAP, 4)
+    legend = sum(2 * swatch + 6 + _text_width(name, font) for name in experts)
+    width = max(sum(widths) + GAP * (len(widths) + 1), legend + GAP, 2 * GAP + _text_width(title, font))
+    page = Image.new("RGB", (width, 3 * line + tallest + GAP), PAPER)
+    _write(page, title, GAP, 4, font)
     left = GAP
     for (name, image), step in zip(panels, widths, strict=True):
-        _write(page, name, left, TITLE_HEIGHT + 2)
-        page.paste(image, (left, 2 * TITLE_HEIGHT))
+        _write(page, name, left, line + 2, font)
+        page.paste(image, (left, 2 * line))
         left += step + GAP
-    left, top = GAP, 2 * TITLE_HEIGHT + tallest + 8
+    left, top = GAP, 2 * line + tallest + 8
     for index, name in enumerate(experts):
-        ImageDraw.Draw(page).rectangle((left, top + 2, left + 10, top + 12), fill=expert_color(index))
-        _write(page, name, left + 15, top)
-        left += 26 + _text_width(name)
+        box = (left, top + swatch // 3, left + swatch, top + swatch // 3 + swatch)
+        ImageDraw.Draw(page).rectangle(box, fill=expert_color(index))
+        _write(page, name, left + swatch + 5, top, font)
+        left += 2 * swatch + 6 + _text_width(name, font)
     return page
 
 
@@ -174,9 +204,9 @@ def _padded(image: Image.Image, width: int, height: int) -> Image.Image:
     return page
 
 
-def _text_width(text: str) -> int:
-    return int(ImageFont.load_default(size=13).getlength(text)) + 4
+def _text_width(text: str, font: int) -> int:
+    return int(ImageFont.load_default(size=font).getlength(text)) + 4
 
 
-def _write(page: Image.Image, text: str, left: int, top: int) -> None:
-    ImageDraw.Draw(page).text((left, top), text, fill=INK, font=ImageFont.load_default(size=13))
+def _write(page: Image.Image, text: str, left: int, top: int, font: int) -> None:
+    ImageDraw.Draw(page).text((left, top), text, fill=INK, font=ImageFont.load_default(size=font))

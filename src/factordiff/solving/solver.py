@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from factordiff.arc.conditions import condition_from
-from factordiff.arc.grid import CELLS, COLORS, SIDE, Canvas, Grid, to_canvas
-from factordiff.arc.shapes import answer_grid
-from factordiff.arc.task import Pair, Task, parse_task
-from factordiff.arc.task_files import read_tasks
+from factordiff.arc.grid import to_canvas
+from factordiff.arc.published import looks_like_an_id, published_task
+from factordiff.arc.task import Task, parse_task
+from factordiff.arc.task_files import ATTEMPTS, read_tasks
 from factordiff.errors import DataError, InvalidInput
-from factordiff.experts.condition import Condition
-from factordiff.sampling.sampler import Samples
-from factordiff.solving.answer import Alone, Answer, TaskAnswers
+from factordiff.solving.answer import Answer, TaskAnswers
 from factordiff.solving.members import ExpertLike
+from factordiff.solving.question import Given, Question, canvas_of, condition_of, starting_canvas
+from factordiff.solving.second_attempt import OnStep, second_attempt
 from factordiff.solving.team import Team, compose
+
+__all__ = ["answer", "check_task", "condition_of", "solve", "solve_task", "starting_canvas"]
 
 MOST_DEMONSTRATIONS = 10
 DEFAULT_EXPERTS = ("trans-full", "conv-full")
 
 TaskLike = Task | Mapping[str, Any] | str | Path
-Given = Mapping[tuple[int, int], int]  # (row, column) of a cell, and its color
 
 
 def solve(
@@ -38,7 +34,7 @@ def solve(
     given: Given | None = None,
     **composition: Any,
 ) -> TaskAnswers:
-    """The answers to one task: a `Task`, ARC's JSON as Python values, or the path of a task file.
+    """The answers to one task: a `Task`, ARC's JSON as Python values, the path of a file, or a published task's id.
 
     `composition` are the further arguments of `compose`: temperatures, factors, reveal, device and so on.
     """
@@ -51,19 +47,22 @@ def solve_task(
     *,
     seed: int = 0,
     given: Given | None = None,
-    on_step: Callable[[int, int], None] | None = None,
+    attempts: int = ATTEMPTS,
+    on_step: OnStep | None = None,
 ) -> TaskAnswers:
     """The team's answers to every test of a task.
 
-    Attempt 1 is the composition's answer. Attempt 2 is the first expert's own, in the order of the team, that
-    differs from it. Random numbers belong to the test's place in its task, so that a task is answered the same
-    alone and in a folder. `given` cells are kept as they are; `on_step(done, total)` hears how far each run is.
+    Attempt 1 is the composition's answer. Attempt 2 is the team's best other one (`second_attempt`), which takes about
+    four times as long; with `attempts=1` it is left out. Random numbers belong to the test's place in its task, so
+    that a task is answered the same alone and in a folder. `given` cells are kept as they are; `on_step(done, total)`
+    hears how far each run is.
     """
+    if attempts not in (1, ATTEMPTS):
+        raise InvalidInput(f"attempts: expected 1 or {ATTEMPTS}, got {attempts!r}")
     task = _as_task(task)
     check_task(task)
-    return TaskAnswers(
-        task.id, tuple(_answer(team, task, number, seed, given, on_step) for number in range(len(task.tests)))
-    )
+    questions = [Question(task, number, seed, given) for number in range(len(task.tests))]
+    return TaskAnswers(task.id, tuple(answer(question, team, attempts, on_step) for question in questions))
 
 
 def check_task(task: Task) -> None:
@@ -80,95 +79,13 @@ def check_task(task: Task) -> None:
                 to_canvas(pair.output, f"task {task.id}, {key} pair {number}, output")
 
 
-def condition_of(task: Task, number: int) -> Condition:
-    """What the experts are told about one test of a task."""
-    query = task.tests[number].input
-    grids = [(pair.input, pair.output) for pair in task.demonstrations if pair.output is not None]
-    pairs = [(query, query), *grids]  # only the input of the first is looked at
-    canvases = torch.from_numpy(np.stack([np.stack([to_canvas(grid) for grid in pair]) for pair in pairs]))
-    shapes = torch.tensor([[grid.shape for grid in pair] for pair in pairs])
-    present = torch.ones(1, len(grids), dtype=torch.bool)
-    return condition_from(canvases.to(torch.int64)[None], shapes[None], present)
-
-
-def _answer(
-    team: Team,
-    task: Task,
-    number: int,
-    seed: int,
-    given: Given | None,
-    on_step: Callable[[int, int], None] | None,
-) -> Answer:
-    test, condition = task.tests[number], condition_of(task, number).to(team.device)
-    start = starting_canvas(given).to(team.device)
-    item = torch.tensor([number], device=team.device)
-
-    def run(who: Team, trace: bool) -> Samples:
-        return replace(who, layout=(SIDE, SIDE)).sample(
-            start,
-            condition,
-            seed=seed,
-            items=item,
-            trace=trace,
-            on_step=on_step,
-        )
-
-    together = run(team, True)
-    canvas = _canvas(together)
-    grid = _cut(canvas, task, test)
-    alone = []
-    for index, name in enumerate(team.names):
-        own = together if team.method == "single" else run(team.alone(index), False)
-        cost = 0 if own is together else int(own.executed_passes.sum())
-        alone.append(Alone(name, _canvas(own), _cut(_canvas(own), task, test), cost))
-    others = [one.grid for one in alone if not np.array_equal(one.grid, grid)]
-    return Answer(
-        team,
-        task.id,
-        number,
-        test.input,
-        test.output,
-        canvas,
-        grid,
-        others[0] if others else grid,
-        tuple(alone),
-        together,
-        condition,
-    )
-
-
-def starting_canvas(given: Given | None) -> torch.Tensor:
-    """One canvas, masked but for the given cells."""
-    canvas = torch.full((1, CELLS), COLORS.mask)
-    if not isinstance(given, Mapping | None):
-        raise InvalidInput(
-            f"given: expected a mapping from (row, column) to color, got {type(given).__name__}"
-        )
-    for cell, color in (given or {}).items():
-        if not (isinstance(cell, tuple) and len(cell) == 2 and all(map(_is_whole, cell))):
-            raise InvalidInput(f"given: expected cells as (row, column), got {cell!r}")
-        row, column = cell
-        if not (0 <= row < SIDE and 0 <= column < SIDE):
-            raise InvalidInput(f"given: cell ({row}, {column}) lies outside the {SIDE}x{SIDE} canvas")
-        if not _is_whole(color) or not 0 <= color < COLORS.size:
-            raise InvalidInput(f"given: cell ({row}, {column}): expected a color 0..9, got {color!r}")
-        canvas[0, row * SIDE + column] = color
-    return canvas
-
-
-def _is_whole(number: object) -> bool:
-    """Whether something is a whole number, numpy's included; a fraction would be cut in silence."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
-
-
-def _canvas(samples: Samples) -> Canvas:
-    return samples.x_0[0].cpu().numpy().astype(np.uint8)
-
-
-def _cut(canvas: Canvas, task: Task, test: Pair) -> Grid:
-    """The canvas cut to the shape that the demonstrations tell."""
-    shown = [(pair.input, pair.output) for pair in task.demonstrations if pair.output is not None]
-    return answer_grid(canvas, shown, test.input)
+def answer(question: Question, team: Team, attempts: int = 2, on_step: OnStep | None = None) -> Answer:
+    """The team's answer to one question."""
+    samples = question.ask(team, trace=True, on_step=on_step)
+    canvas = canvas_of(samples)
+    grid = question.cut(canvas)
+    second = second_attempt(team, question, samples, grid, on_step) if attempts > 1 else None
+    return Answer(team, question, canvas, grid, second, samples)
 
 
 def _as_task(task: TaskLike) -> Task:
@@ -178,8 +95,10 @@ def _as_task(task: TaskLike) -> Task:
         return parse_task(dict(task), "task", "solve")
     if not isinstance(task, str | Path):
         raise InvalidInput(
-            f"task: expected a Task, ARC's JSON as a mapping, or the path of a file, got {type(task).__name__}"
+            f"task: expected a Task, ARC's JSON as a mapping, the path of a file or an id, got {type(task).__name__}"
         )
+    if looks_like_an_id(str(task)):
+        return published_task(str(task))
     tasks = read_tasks(Path(task))
     if len(tasks) != 1:
         raise DataError(

@@ -1,4 +1,7 @@
-"""Where tasks come from: a file, a folder, a challenges file, standard input. One bad task does not stop the others."""
+"""Where tasks come from: a file, a folder, a challenges file, standard input, or the published ones by id.
+
+One bad task does not stop the others.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from factordiff.arc.published import looks_like_an_id, published_task
 from factordiff.arc.task import Task, parse_task
 from factordiff.arc.task_files import parse_json, read_json
 from factordiff.errors import DataError
@@ -18,6 +22,8 @@ def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal
     """All tasks of a source in order, those that cannot be read as refusals; a source without any is an error."""
     if source == STANDARD_INPUT:
         return list(_tasks(parse_json(standard_input, "standard input"), "stdin", "standard input"))
+    if looks_like_an_id(source):
+        return [published_task(source)]
     path = Path(source)
     if not path.is_dir():
         return list(_tasks(read_json(path), path.stem, str(path)))
