@@ -114,6 +114,8 @@ def _text(path: Path) -> str:
         ),
         (["tiny", "--device", "tpu"], "device: expected one of auto, cpu, cuda, mps, got 'tpu'"),
         (["tiny", "--refinement", "2"], "--refinement: expected H,L such as 2,2, got '2'"),
+        (["tiny", "--max-minutes", "nan"], "--max-minutes: expected a finite positive number, got nan"),
+        (["tiny", "--max-minutes", "0"], "--max-minutes: expected a finite positive number, got 0.0"),
     ],
 )
 def test_refusals(arguments: list[str], said: str, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import OWN, Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.whereabouts import find_expert, told_apart
 from factordiff.training.machines import choose_device, device_name
 
 SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
@@ -57,7 +57,7 @@ class Request:
             raise InvalidInput("experts: expected at least one name or folder")
         if self.question not in QUESTIONS:
             raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
-        names = tuple(find_expert(name).name for name in self.experts)
+        names = tuple(told_apart([find_expert(name).name for name in self.experts]))
         method = self.method or ("single" if len(self.experts) == 1 else "routing")
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}

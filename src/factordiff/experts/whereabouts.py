@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,21 @@ def find_expert(expert: str | Path) -> Found:
     if place.parent.name == SNAPSHOTS:  # a step alone would be the name of every run's
         return Found(f"{place.parent.parent.name}-{place.name}", folder)
     return Found(place.parent.name if place.name == WEIGHTS else place.name, folder)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names of several experts, each of them once: those who share one are numbered.
+
+    >>> told_apart(["x", "y", "x"])
+    ['x (1)', 'y', 'x (2)']
+    """
+    found: list[str] = []
+    for name in names:
+        if names.count(name) > 1:
+            free = (f"{name} ({number})" for number in range(1, 2 * len(names) + 1))
+            name = next(one for one in free if one not in found and one not in names)
+        found.append(name)
+    return found
 
 
 def _missing(name: str) -> Unavailable:

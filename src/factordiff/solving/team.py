@@ -30,7 +30,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
 from factordiff.solving.fit import Progress, check_router, diagnose_team, fit_options, fit_team
-from factordiff.solving.members import ExpertLike, Member, device_named, member_of, told_apart
+from factordiff.solving.members import ExpertLike, Member, device_named, member_of, with_names_apart
 from factordiff.solving.team_file import read_team, save_team
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def compose(
         if len(objectives) != len(members):
             raise InvalidInput(f"objectives: expected {len(members)}, one per expert, got {len(objectives)}")
         members = [replace(member, objective=one) for member, one in zip(members, objectives, strict=True)]
-    members = told_apart(members)
+    members = with_names_apart(members)
     if len(members) == 1 and method == "routing":
         method, options = "single", {}  # one expert alone has nobody to be routed to
     given = {name: value for name, value in options.items() if value is not None}

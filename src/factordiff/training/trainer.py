@@ -19,7 +19,7 @@ from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines, device_name
 from factordiff.training.progress import Progress
 from factordiff.training.run_folder import RunFolder
-from factordiff.training.settings import Settings
+from factordiff.training.settings import Settings, check_minutes
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
@@ -118,6 +118,7 @@ class Trainer:
 
         `started` (a reading of `time.monotonic`) is when the minutes began to count.
         """
+        check_minutes("max_minutes", max_minutes)
         began = time.monotonic()
         limit = math.inf if max_minutes is None else 60.0 * max_minutes
         before, first = self.progress.seconds, self.done
