@@ -16,7 +16,7 @@ from rich.text import Text
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
 from factordiff.cli.solve_display import drawn_cells, drawn_speakers, show
-from factordiff.evaluation.places import check_folder
+from factordiff.files import check_folder
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters

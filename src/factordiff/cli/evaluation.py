@@ -19,12 +19,12 @@ from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
-from factordiff.evaluation.places import check_file
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import OWN, Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert, told_apart
+from factordiff.files import check_outputs
 from factordiff.training.machines import choose_device, device_name
 
 SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
@@ -98,7 +98,7 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     if out is not None:
-        check_file("out", out)
+        check_outputs({"--out": out}, [] if request.data is None else [request.data])
     device = choose_device(request.device)
     row = request.row()
     dataset = Dataset.load(device) if request.data is None else Dataset.load(device, request.data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.parcel import PARCEL, pack, unpack
-from factordiff.evaluation.places import check_folder
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.rows import Place, Row, Settings
 from factordiff.experiments.catalogue import chosen, document, write_report
@@ -33,6 +33,8 @@ from factordiff.experiments.workbench import (
     shipped_experts,
 )
 from factordiff.experts.whereabouts import find_expert
+from factordiff.files import check_folder
+from factordiff.locks import Lock
 from factordiff.training.machines import choose_device, device_name, join, leave
 
 RECORDS = "records"
@@ -70,8 +72,10 @@ def reproduce(request: Request, console: Console) -> None:
         return
     if experiments:
         bench = workbench(request, experiments)
+        alone = Lock.of_folder(request.out) if bench.place.machines.writes else nullcontext()
         try:
-            _run(bench, experiments, console)
+            with alone:
+                _run(bench, experiments, console)
         finally:
             leave()
         if not bench.place.machines.writes:

@@ -53,6 +53,7 @@ def solve(
     others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
+    from factordiff.files import MOST_BYTES
     from factordiff.sampling.rules import reveal_rule
     from factordiff.solving.pictures import check_path_to_show
     from factordiff.solving.solver import DEFAULT_EXPERTS
@@ -61,9 +62,9 @@ def solve(
     from factordiff.training.machines import choose_device
 
     outputs = Outputs(picture, animate, trace, out, explain)
-    outputs.check()
+    outputs.check(None if source == STANDARD_INPUT else Path(source))
     names = [name.strip() for name in (experts or "").split(",") if name.strip()]
-    tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
+    tasks = read_source(source, sys.stdin.buffer.read(MOST_BYTES + 1) if source == STANDARD_INPUT else b"")
     alone = len(names) == 1 and method == "routing"
     options = given_options("single" if alone else method)
     if team and (experts is not None or options or method != "routing"):

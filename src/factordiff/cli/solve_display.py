@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -18,8 +20,11 @@ from rich.text import Text
 from factordiff.arc.svg import COLORS, HIDDEN, expert_color
 from factordiff.arc.task import Task
 from factordiff.arc.task_files import write_json
-from factordiff.errors import InvalidInput
-from factordiff.evaluation.places import check_file
+from factordiff.cli.submission import Submission
+from factordiff.cli.terminal import LenientStream
+from factordiff.errors import FileError, InvalidInput
+from factordiff.files import check_outputs
+from factordiff.printable import printable
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.explanation import Explanation
 from factordiff.solving.pictures import (
@@ -30,10 +35,12 @@ from factordiff.solving.pictures import (
     save_picture,
 )
 from factordiff.solving.solver import check_task
+from factordiff.solving.sources import would_be_read
 from factordiff.solving.story import NOBODY
 from factordiff.solving.team import Team
 
 TRACE_VERSION = 1
+LONGEST_REASON = 500  # of what is said about a task that is refused
 PLAIN_WIDTH = 120
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -48,18 +55,16 @@ class Outputs:
     out: Path | None = None
     explain: bool = False
 
-    def check(self) -> None:
-        """Refuse bad file names before any work is done."""
+    def check(self, source: Path | None) -> None:
+        """Refuse bad file names before any work is done; `source` is what is read."""
         if self.picture is not None:
             check_ending("--picture", self.picture, (".png",))
         if self.animate is not None:
             check_ending("--animate", self.animate, (".gif",))
-        taken: dict[Path, str] = {}
-        for option, file in self.files().items():
-            check_file(option, file)
-            other = taken.setdefault(file.absolute(), option)
-            if other != option:
-                raise InvalidInput(f"{option}: {file} is also the file of {other}; choose another file name")
+        read = [] if source is None else [source]
+        if source is not None and source.is_dir():  # what is written into it would be a task the next time
+            read = [file for file in self.files().values() if would_be_read(file, source)]
+        check_outputs(self.files(), read)
 
     def files(self) -> dict[str, Path]:
         """The files that are wanted, by their options."""
@@ -71,45 +76,60 @@ class Outputs:
         }
         return {option: file for option, file in wanted.items() if file is not None}
 
-    def write(self, solved: Sequence[TaskAnswers]) -> list[Path]:
-        """Write every file that was asked for; returns their names."""
+    def write_beside(self, solved: Sequence[TaskAnswers]) -> list[Path]:
+        """Write what was asked for besides the submission; returns the names of all files."""
         answers = [answer for task in solved for answer in task]
+        if self.trace is not None:
+            write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
         if self.picture is not None and answers:
             save_picture(picture(answers), self.picture)
         if self.animate is not None and answers:
             save_animation([frame for answer in answers for frame in animation(answer)], self.animate)
-        if self.trace is not None:
-            write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
-        if self.out is not None:
-            write_json({task.task: task.submission() for task in solved}, self.out)
         pictured = [self.picture, self.animate] if answers else []
-        return [file for file in (*pictured, self.trace, self.out) if file is not None]
+        return [file for file in (self.out, self.trace, *pictured) if file is not None]
 
 
 def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: Outputs) -> int:
-    """Answer every task that can be answered, show and write the answers; returns how many were refused."""
-    console = Console(highlight=False)
+    """Answer every task that can be answered, show and write the answers; returns how many were refused.
+
+    The submission is written as the answers come, and the rest after it: whatever ends this early, what was answered
+    before is kept.
+    """
+    stream: Any = LenientStream(sys.stdout)
+    console = Console(highlight=False, file=stream)
     if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
+        console = Console(highlight=False, file=stream, width=PLAIN_WIDTH)
     complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    submission = Submission(outputs.out, complaints.print)
     solved: list[TaskAnswers] = []
     refusals = 0
     begun = time.perf_counter()
-    for number, task in enumerate(tasks):
-        refusal = refused(task)
-        if refusal is not None:
-            refusals += 1
-            complaints.print(f"refused: {refusal.reason}")
-            continue
-        assert isinstance(task, Task)
-        with console.status(f"{escape(task.id)} ({number + 1} of {len(tasks)})"):
-            solved.append(team.solve(task, seed=seed))
-        for answer in solved[-1]:
-            show(console, answer)
-            if outputs.explain:
-                _show_explanation(console, answer, complaints)
-    files = outputs.write(solved)
+    try:
+        for number, task in enumerate(tasks):
+            refusal = refused(task)
+            if refusal is not None:
+                refusals += 1
+                complaints.print(f"refused: {printable(refusal.reason, LONGEST_REASON)}")
+                continue
+            assert isinstance(task, Task)
+            with console.status(f"{escape(printable(task.id))} ({number + 1} of {len(tasks)})"):
+                solved.append(team.solve(task, seed=seed))
+            submission.add(solved[-1])
+            for answer in solved[-1]:
+                show(console, answer)
+                if outputs.explain:
+                    _show_explanation(console, answer, complaints)
+    except BaseException:
+        submission.keep()
+        raise
+    submission.finish()
+    files = outputs.write_beside(solved)
     _summarise(console, team, solved, refusals, time.perf_counter() - begun, files)
+    console.file.flush()
+    if stream.failure is not None:
+        raise FileError(
+            f"standard output: cannot be written ({stream.failure.strerror}); other files are whole"
+        )
     return refusals
 
 
@@ -134,7 +154,7 @@ def show(console: Console, answer: Answer) -> None:
     if answer.truth is not None:
         panels.append(("truth", drawn_cells(answer.truth, colored)))
     verdict = {None: "", True: "  [green]right[/]", False: "  [red]wrong[/]"}[answer.right]
-    console.print(f"\n[bold]{escape(answer.task)}[/], test {answer.number}{verdict}")
+    console.print(f"\n[bold]{escape(printable(answer.task))}[/], test {answer.number}{verdict}")
     table = Table.grid(padding=(0, 3))
     table.add_row(*(Text(title, style="dim") for title, _ in panels))
     table.add_row(*(drawing for _, drawing in panels))
@@ -143,9 +163,9 @@ def show(console: Console, answer: Answer) -> None:
         legend = Text()
         for index, (name, count) in enumerate(answer.routing.shares().items()):
             legend.append(
-                "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
+                "  " if colored else letter(index), Style(bgcolor=expert_color(index)) if colored else ""
             )
-            legend.append(f" {name}: {count} cells   ")
+            legend.append(f" {printable(name)}: {count} cells   ")
         console.print(legend)
     console.print(alternative_sentence(answer), style="dim", markup=False)
     console.print(f"{answer.executed_passes} passes, the experts alone included", style="dim")
@@ -177,9 +197,15 @@ def drawn_speakers(labels: np.ndarray, colored: bool) -> Text:
     return _drawn(
         labels,
         lambda label: HIDDEN if label == NOBODY else expert_color(label),
-        lambda label: "." if label == NOBODY else LETTERS[label],
+        lambda label: "." if label == NOBODY else letter(label),
         colored,
     )
+
+
+def letter(index: int) -> str:
+    """The letter that stands for an expert where there are no colors; two from the 27th on."""
+    more, one = divmod(index, len(LETTERS))
+    return LETTERS[one] if more == 0 else LETTERS[more - 1] + LETTERS[one]
 
 
 def _drawn(
@@ -191,7 +217,8 @@ def _drawn(
         text.append("\n" if number else "")
         for label in row:
             text.append(
-                "  " if colored else f"{letter_of(label)} ", Style(bgcolor=color_of(label)) if colored else ""
+                "  " if colored else f"{letter_of(label):<2}",
+                Style(bgcolor=color_of(label)) if colored else "",
             )
     return text
 
@@ -260,4 +287,4 @@ def _summarise(
     names = " + ".join(team.names)
     console.print(f"\n{', '.join(parts)}; {names}, {team.method}, {seconds:.1f} s", markup=False)
     for file in files:
-        console.print(f"wrote {file}", markup=False)
+        console.print(f"wrote {printable(str(file), 500)}", markup=False)

@@ -14,8 +14,9 @@ from safetensors import SafetensorError
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.errors import CheckpointError, InvalidInput
 from factordiff.experts.parameters import Layout
-from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.store import MODEL
 from factordiff.experts.whereabouts import CONFIG
+from factordiff.files import write_whole
 
 TYPE = "factordiff-router"
 CARD = "README.md"
@@ -24,12 +25,6 @@ CARD = "README.md"
 def save_router(router: Router, folder: str | Path) -> Router:
     """Write a router's folder, each file whole or not at all, the configuration last; the router that lies there."""
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be created ({error.strerror}); choose another folder"
-        ) from error
     layout = Layout(router.config.slots())
     weights = {
         name: weight.contiguous().clone() for name, weight in layout.unpack(router.vector.cpu()).items()

@@ -25,6 +25,7 @@ from factordiff.experiments import (
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import EVERYTHING
 from factordiff.experiments.tuning import settled
+from factordiff.files import write_whole
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -119,13 +120,12 @@ def provenance(archive: Archive) -> Section:
 def write_report(made: Document, out: Path) -> list[Path]:
     """Write README.md, its pictures and report.html; returns what was written."""
     pictures = out / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
     written = []
     for section in made.sections:
         for picture in section.pictures:
             written.append(pictures / f"{picture.name}.png")
-            written[-1].write_bytes(picture.png)
+            write_whole(written[-1], picture.png)
     for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
         written.append(out / name)
-        written[-1].write_text(text)
+        write_whole(written[-1], text.encode())
     return written

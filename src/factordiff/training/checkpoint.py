@@ -20,7 +20,7 @@ import safetensors.torch
 from torch import Tensor
 
 from factordiff.errors import CheckpointError
-from factordiff.experts.store import TEMPORARY, write_whole
+from factordiff.files import TEMPORARY, write_whole
 
 KEEP = 2
 NAME = re.compile(r"(checkpoint|best)-(\d{9})-([0-9a-f]{64})\.safetensors")
@@ -37,12 +37,6 @@ class Checkpoint:
 
 def make_folder(folder: Path) -> None:
     """Create a run's folder, make sure that it can be written to, and remove what a kill left half written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be created ({error.strerror}); choose another --out"
-        ) from error
     write_whole(folder / "probe", b"")
     for path in [folder / "probe", *folder.glob(f"{TEMPORARY}*")]:
         with contextlib.suppress(OSError):

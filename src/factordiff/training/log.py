@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import CheckpointError, MissingDependency
-from factordiff.experts.store import write_whole
+from factordiff.errors import FileError, MissingDependency
+from factordiff.files import write_whole
 
 Event = dict[str, Any]
 Observer = Callable[[Event], None]
@@ -47,7 +47,7 @@ class JsonLines:
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
-            raise CheckpointError(f"{self.path}: cannot be written ({error.strerror})") from error
+            raise FileError(f"{self.path}: cannot be written ({error.strerror})") from error
 
 
 class TensorBoard:

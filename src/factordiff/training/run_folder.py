@@ -9,6 +9,7 @@ from factordiff.errors import CheckpointError
 from factordiff.experts.network import Network
 from factordiff.experts.store import build, save_expert
 from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
+from factordiff.locks import Lock
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
@@ -26,9 +27,11 @@ class RunFolder:
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
         self.path, self.identity = path, identity
+        self.lock = Lock.of_folder(path)
 
     def open(self, resume: bool) -> tuple[checkpoint.Checkpoint, list[str]] | None:
         """Make the folder ready; the checkpoint to go on from, and a sentence for each damaged one passed over."""
+        self.lock.take()
         checkpoint.make_folder(self.path)
         found = checkpoint.latest(self.path)
         if found is None:

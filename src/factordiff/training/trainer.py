@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,9 @@ class Trainer:
         origin = began - before  # where the clock of the whole run would have started without a pause
         parameters, device = self.step.network.layout.count, device_name(self.device)
         self._tell({"event": "start", "step": self.done, "parameters": parameters, "device": device})
-        with caught_signals() as signalled:
+        # The folder was locked when it was opened, and is until the run has ended.
+        alone = nullcontext() if self.folder is None else self.folder.lock
+        with alone, caught_signals() as signalled:
             begun = started or began
             self._loop(begun, begun + limit, min(8.0, 0.1 * limit), signalled, origin)
             self.progress.seconds = time.monotonic() - origin
