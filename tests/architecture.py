@@ -19,6 +19,7 @@ LAYERS = {
     "files": 0,
     "locks": 0,
     "printable": 0,
+    "tensors": 0,
     "kernels": 0,
     "state": 0,
     "diffusion": 1,

@@ -1,4 +1,4 @@
-"""`factordiff solve` on many tasks: one bad item costs nothing but itself, and nothing is written but what was asked."""
+"""`factordiff solve` on many tasks: one bad item costs nothing but itself, and only what was asked for is written."""
 
 from __future__ import annotations
 

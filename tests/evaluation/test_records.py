@@ -80,6 +80,7 @@ def test_how_passes_were_put_together_may_change(tmp_path):
     path = tmp_path / "x.jsonl.gz"
     header = {**HEADER, "settings": {"steps": 4, "batch_size": 12, "compiled": False}}
     open_records(path, header)
+    append(path, batch(RECORDS[0]))
     open_records(path, {**header, "settings": {"steps": 4, "batch_size": 24, "compiled": True}})
     with pytest.raises(DataError, match=r"settings\.steps is 4 in the file and 5 now"):
         open_records(path, {**header, "settings": {"steps": 5, "batch_size": 12, "compiled": False}})
@@ -189,4 +190,3 @@ def test_packed_records_unpack_to_no_more_than_was_expected(tmp_path):
     with pytest.raises(DataError, match=r"unpacks to more than|not a file of records"):
         read_records(path)
     assert time.monotonic() - begun < 10
-

@@ -51,12 +51,14 @@ def bench(
     import torch
 
     from factordiff.arc.dataset import Dataset
+    from factordiff.arc.grid import CELLS, COLORS
     from factordiff.errors import InvalidInput
     from factordiff.evaluation.contenders import Bench
     from factordiff.evaluation.provenance import commit
     from factordiff.experts.store import load_expert, weight_hash
     from factordiff.experts.whereabouts import find_expert
     from factordiff.files import check_outputs
+    from factordiff.sampling.request import check_memory
     from factordiff.sampling.rules import rule_named
     from factordiff.training.machines import choose_device, device_name
 
@@ -71,6 +73,7 @@ def bench(
             raise InvalidInput(f"{name}: expected at least 1, got {number}")
     if batch < 0:
         raise InvalidInput(f"batch: expected a number of rows, or 0 to choose for the device, got {batch}")
+    check_memory(batch, 4 * CELLS * COLORS.size * len(names), where, "batch", "rows", "use a smaller --batch")
     cuda = where.type == "cuda"
     networks = [load_expert(name, where, torch.bfloat16 if cuda else torch.float32) for name in names]
     count = limit or (None if cuda and not quick else 2_400 if cuda else 3 if quick else 120)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -204,10 +205,11 @@ def _folders(given: list[str]) -> dict[str, str]:
 
 
 def _part(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    part, parts = (0, 0) if found is None else (int(found[1]), int(found[2]))
+    if not 1 <= part <= parts:
         raise InvalidInput(f"part: expected K/N with K from 1 to N, such as 2/4, got {text!r}")
-    return int(part) - 1, int(parts)
+    return part - 1, parts
 
 
 def _subset(limit: int) -> Panel:

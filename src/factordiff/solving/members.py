@@ -30,8 +30,12 @@ class Member:
         return f"{self.name} ({self.objective})"
 
 
-def device_named(device: torch.device | str) -> torch.device:
-    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several."""
+def device_named(device: torch.device | str | None) -> torch.device:
+    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several.
+
+    None is torch's own default, which is the CPU unless somebody set another.
+    """
+    device = torch.get_default_device() if device is None else device
     kind = device.type if isinstance(device, torch.device) else device.partition(":")[0]
     chosen = choose_device(kind)
     try:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from factordiff.experts.store import build, load_weights, network_for, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint
-from factordiff.training.computation import as_dtype, decided
+from factordiff.training.computation import as_dtype, check_batch, decided
 from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines, device_name
 from factordiff.training.progress import Progress
@@ -58,6 +58,7 @@ class Trainer:
         self.stopped_by = ""
         self.diverged, self.seconds_saving = False, 0.0
         self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
+        check_batch(settings.batch, source, self.device, self.machines)
         network = build(settings.backbone, settings.network, settings.seed)
         self.started_from: dict[str, Any] | None = None  # whose weights these were at first
         if init_from is not None:
