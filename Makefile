@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-core test-slow test-gpu test-web check bench tree docs clean
+.PHONY: demo test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -24,6 +24,11 @@ test-slow: $(VENV)/.ready
 
 test-web: $(VENV)/.ready-web
 	FACTORDIFF_BROWSER=1 $(BIN)/pytest -o addopts="--strict-markers -q" tests/web/browser  # without shape checks: faster
+
+# The wheel in a fresh environment outside the repository, with every Python of the list that is installed; a part of
+# test-slow.
+test-wheel: $(VENV)/.ready
+	$(BIN)/pytest -m slow -rs tests/test_wheel.py
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check .

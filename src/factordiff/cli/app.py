@@ -21,7 +21,10 @@ LONGEST_ERROR = 2_000
 
 app = typer.Typer(
     name="factordiff",
-    help="Combine frozen discrete-diffusion experts at inference time, factor by factor.",
+    help="""Combine frozen discrete-diffusion experts at inference time, factor by factor.
+
+    Exit codes: 0 done, 1 an error in one sentence, 2 a wrong option, 3 a part was not done (a task was refused, a
+    training diverged), 130 Ctrl-C.""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
