@@ -136,7 +136,7 @@ class Trainer:
             finished = not self.stopped_by
             if not finished:  # whoever stopped the run may not wait for the last check
                 self._save()
-            measured = self._check(last=True)
+            measured = self._check(last=not self.diverged)  # what is not finite draws nothing
             if finished:
                 self._save()
             if self.best is not None:  # what is said at the end is true of the weights that are kept
@@ -243,9 +243,9 @@ class Trainer:
         return measured
 
     def _save(self) -> None:
-        """Write checkpoint and weights, unless this moment is saved already."""
+        """Write checkpoint and weights, unless this moment is saved already; weights that nobody could use are not."""
         now = (self.done, self.progress.last_check)
-        if self.folder is None or now == self._saved:
+        if self.folder is None or now == self._saved or not bool(self.step.ema.isfinite().all()):
             return
         began = time.monotonic()
         with torch.no_grad():
