@@ -269,7 +269,14 @@ def test_sources_that_are_refused(arguments: list[str], said: str, tmp_path: Pat
 
 def test_a_run_that_diverges_says_so_and_keeps_no_weights_that_are_not_finite(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    network = ["--network", "width=16,context=8,encoder=4,latents=2", "--save-seconds", "0", "--check-every", "5"]
+    network = [
+        "--network",
+        "width=16,context=8,encoder=4,latents=2",
+        "--save-seconds",
+        "0",
+        "--check-every",
+        "5",
+    ]
     rates = ["--warmup", "1", "--lr", "1e30", "--lr-rest", "1e30", "--max-steps", "60"]
     ended = run("tiny", *SMALL, *network, *rates, "--out", str(out))
     assert ended.exit_code == 3, (ended.output, ended.exception)

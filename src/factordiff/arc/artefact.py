@@ -115,7 +115,7 @@ def load_artefact(file: Path = SHIPPED) -> Artefact:
 
 def load_manifest(file: Path = SHIPPED) -> dict[str, Any]:
     """The manifest beside an artefact."""
-    beside = file.with_suffix(".json")
+    beside = file.parent / f"{file.stem}.json"
     try:
         manifest = json.loads(read_regular(beside).decode())
     except DataError as error:

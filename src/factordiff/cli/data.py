@@ -20,6 +20,7 @@ data = typer.Typer(no_args_is_help=True, help="Build, check and look at data set
 app.add_typer(data, name="data")
 console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
+MANIFEST = "--out, the manifest beside it"
 Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
 
 
@@ -63,7 +64,7 @@ def _build_rearc(workers: int, seed: int, out: Path, task: list[str] | None) -> 
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
-    check_outputs({"--out": out})
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")})
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()
     total = len(set(task) if task else selected_tasks()) * CANDIDATES

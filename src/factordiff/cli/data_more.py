@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from factordiff.cli.data import Workers, console, data
+from factordiff.cli.data import MANIFEST, Workers, console, data
 from factordiff.cli.data_progress import progress_bar
 from factordiff.errors import InvalidInput
 
@@ -44,7 +44,7 @@ def more(
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
-    check_outputs({"--out": out}, apart_from or [])
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, apart_from or [])
     others = {f"--apart-from {file}": load_artefact(file) for file in apart_from or []}
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()
