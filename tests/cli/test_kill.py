@@ -176,34 +176,81 @@ def verbs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verb]:
         ),
         "eval": Verb(
             lambda place: [
-                "eval", "--experts", experts, "--limit", "12", "--batch", "1", "--reveal", "confidence:3",
-                "--out", str(place / "r.jsonl.gz"),
+                "eval",
+                "--experts",
+                experts,
+                "--limit",
+                "12",
+                "--batch",
+                "1",
+                "--reveal",
+                "confidence:3",
+                "--out",
+                str(place / "r.jsonl.gz"),
             ],
             records,
-        ),  # fmt: skip
+        ),
         "fit": Verb(
             lambda place: [
-                "fit", experts, "--items", "6", "--held", "3", "--steps", "60", "--reveal", "confidence:2",
-                "--out", str(place / "fit"),
+                "fit",
+                experts,
+                "--items",
+                "6",
+                "--held",
+                "3",
+                "--steps",
+                "60",
+                "--reveal",
+                "confidence:2",
+                "--out",
+                str(place / "fit"),
             ],
             fitted,
-        ),  # fmt: skip
+        ),
         "train": Verb(
             lambda place: [
-                "train", "tiny", "--max-steps", "8", "--batch", "2", "--validation-items", "2", "--refinement", "1,1",
-                "--network", "width=16,context=8,encoder=4,latents=2", "--save-seconds", "0", "--log-every", "1",
-                "--device", "cpu", "--resume", "--out", str(place / "run"),
+                "train",
+                "tiny",
+                "--max-steps",
+                "8",
+                "--batch",
+                "2",
+                "--validation-items",
+                "2",
+                "--refinement",
+                "1,1",
+                "--network",
+                "width=16,context=8,encoder=4,latents=2",
+                "--save-seconds",
+                "0",
+                "--log-every",
+                "1",
+                "--device",
+                "cpu",
+                "--resume",
+                "--out",
+                str(place / "run"),
             ],
             lambda place: (place / "run" / "weights" / "model.safetensors").read_bytes(),
-        ),  # fmt: skip
+        ),
         "reproduce": Verb(
-            lambda place: ["reproduce", "voting", *small, *named, "--only", "vote", "--out", str(place)], records
+            lambda place: ["reproduce", "voting", *small, *named, "--only", "vote", "--out", str(place)],
+            records,
         ),
         "data build": Verb(
-            lambda place: ["data", "build", "--task", "67a3c6ac", "--workers", "1", "--out", str(place / "one.npz")],
+            lambda place: [
+                "data",
+                "build",
+                "--task",
+                "67a3c6ac",
+                "--workers",
+                "1",
+                "--out",
+                str(place / "one.npz"),
+            ],
             built,
         ),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(autouse=True)

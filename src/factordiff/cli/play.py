@@ -38,7 +38,7 @@ def play(
     """
     if not 1 <= threads <= MOST or not 1 <= queue <= MOST or not 0 < deadline < float("inf"):
         raise InvalidInput(
-            f"threads, queue, deadline: expected 1 to {MOST:,}, 1 to {MOST:,} and some seconds, got {threads}, {queue}, "
+            f"threads, queue, deadline: expected 1 to {MOST:,}, as many and some seconds, got {threads}, {queue}, "
             f"{deadline}"
         )
     try:

@@ -50,8 +50,8 @@ def solve(
     Example: factordiff solve task.json --explain --picture answer.png
 
     Exit code 0: every task was answered. 3: some task was refused (too large for the 10x10 canvas, malformed), the
-    others were answered. 1: nothing could be tried. 2: the command line itself was wrong. 130: Ctrl-C. The submission is
-    written as the answers come: what was answered before an interruption or a full disk is in it.
+    others were answered. 1: nothing could be tried. 2: the command line itself was wrong. 130: Ctrl-C. The submission
+    is written as the answers come: what was answered before an interruption or a full disk is in it.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
     from factordiff.files import MOST_BYTES
