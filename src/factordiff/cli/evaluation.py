@@ -27,6 +27,7 @@ from factordiff.experts.whereabouts import find_expert, told_apart
 from factordiff.files import check_outputs
 from factordiff.training.machines import choose_device, device_name
 
+MOST_CYCLES = 100  # of either kind; they multiply
 SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -76,6 +77,8 @@ class Request:
             raise InvalidInput(f"limit: expected at least 1, got {self.limit}")
         if self.cycles is not None and len(self.cycles) != 2:
             raise InvalidInput(f"cycles: expected two numbers H,L, got {self.cycles}")
+        if self.cycles is not None and max(self.cycles) > MOST_CYCLES:
+            raise InvalidInput(f"cycles: expected at most {MOST_CYCLES} of each, got {max(self.cycles)}")
         if self.batch < 0:
             raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {self.batch}")
         compiled = AutoEngine(self.compile).pays(device, min(listed, self.limit or listed))
