@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -62,7 +63,9 @@ class Outputs:
         if self.animate is not None:
             check_ending("--animate", self.animate, (".gif",))
         read = [] if source is None else [source]
-        if source is not None and source.is_dir():  # what is written into it would be a task the next time
+        if source is not None and os.path.isdir(
+            source
+        ):  # what is written into it would be a task the next time
             read = [file for file in self.files().values() if would_be_read(file, source)]
         check_outputs(self.files(), read)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import isdir, isfile
 from pathlib import Path
 
 from factordiff.diffusion.objectives import OBJECTIVES
@@ -37,11 +38,12 @@ def find_expert(expert: str | Path) -> Found:
     One that is not there is an error that says how to train it, or where its weights would be looked for.
     """
     given = Path(expert)
-    if (given / WEIGHTS / CONFIG).is_file() and not (given / CONFIG).is_file():
+    # Not Path.is_file, to which a name that is too long is an error.
+    if isfile(given / WEIGHTS / CONFIG) and not isfile(given / CONFIG):
         folder = given / WEIGHTS
-    elif given.is_dir():
+    elif isdir(given):
         folder = given
-    elif (SHIPPED / expert / CONFIG).is_file():
+    elif isfile(SHIPPED / expert / CONFIG):
         folder = SHIPPED / expert
     else:
         raise _missing(str(expert))

@@ -48,7 +48,7 @@ class TextDocument:
         lines = lines_of(self.text)
         wanted: set[int] = set()
         for part in spec.split(","):
-            found = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+            found = re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", part)
             if not found:
                 raise InvalidInput(f"--mask: expected {SPELLED}, got {spec!r}")
             first, last = int(found[1]), int(found[2] or found[1])

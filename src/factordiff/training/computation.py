@@ -9,7 +9,7 @@ import torch
 
 from factordiff.errors import Unavailable
 from factordiff.sampling.request import check_memory
-from factordiff.training.machines import Machines, rows_of
+from factordiff.training.machines import Machines
 from factordiff.training.settings import Settings
 from factordiff.training.source import Source
 
@@ -40,6 +40,6 @@ def as_dtype(name: str) -> torch.dtype:
 
 def check_batch(batch: int, source: Source, device: torch.device, machines: Machines) -> None:
     """Refuse a batch of which not even the answers fit into memory, before anything is drawn."""
-    rows = len(rows_of(batch, machines.rank, machines.world))
+    rows = -(-batch // machines.world)
     bytes_per_row = 4 * source.cells * source.vocabulary.size
     check_memory(rows, bytes_per_row, device, "batch", "items", "use a smaller --batch, or more machines")
