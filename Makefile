@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 AXE    := build/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: demo site notebook test test-core test-slow test-gpu test-web check bench tree docs clean
+.PHONY: demo site notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -34,6 +34,11 @@ test-slow: $(VENV)/.ready
 
 test-web: $(VENV)/.ready-web $(AXE)
 	FACTORDIFF_BROWSER=1 $(BIN)/pytest -o addopts="--strict-markers -q" tests/web/browser  # without shape checks: faster
+
+# The wheel in a fresh environment outside the repository, with every Python of the list that is installed; a part of
+# test-slow.
+test-wheel: $(VENV)/.ready
+	$(BIN)/pytest -m slow -rs tests/test_wheel.py
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check .

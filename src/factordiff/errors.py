@@ -19,6 +19,10 @@ class CheckpointError(FactorDiffError):
     """A checkpoint or weight folder cannot be read, written or used here."""
 
 
+class FileError(FactorDiffError):
+    """A file cannot be written: no room, no permission, no regular file, or another run at work on it."""
+
+
 class MissingDependency(FactorDiffError, ImportError):
     """An optional package is needed; the sentence says which extra to install."""
 

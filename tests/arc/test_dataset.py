@@ -87,7 +87,7 @@ def test_a_list_can_be_asked_again_with_other_demonstrations(dataset: Dataset) -
     assert (thrice.frames.sort(1).values.diff(dim=1) > 0).all()
     assert torch.equal(dataset.evaluation("validation", 5, 3).frames[:5], once.frames[:5])
     for split, rounds in (("official", 2), ("validation", 0)):
-        with pytest.raises(InvalidInput, match=f"rounds: expected 1, or more on .*got {rounds} on {split}"):
+        with pytest.raises(InvalidInput, match=f"rounds: expected 1, or up to .*got {rounds} on {split}"):
             dataset.evaluation(split, rounds=rounds)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,15 @@ from hypothesis import strategies as st
 
 from factordiff.arc.official import arc_agi_1
 from factordiff.arc.task import Pair, Task, spell_task
-from factordiff.arc.task_files import read_json, read_tasks, write_challenges, write_submission, write_task
-from factordiff.errors import DataError, FactorDiffError, InvalidInput
+from factordiff.arc.task_files import (
+    parse_json,
+    read_json,
+    read_tasks,
+    write_challenges,
+    write_submission,
+    write_task,
+)
+from factordiff.errors import DataError, FactorDiffError, FileError, InvalidInput
 
 GOOD = {"train": [{"input": [[1, 2]], "output": [[2], [1]]}], "test": [{"input": [[3]]}]}
 
@@ -106,7 +115,7 @@ def test_all_800_tasks_survive_every_form(tmp_path: Path) -> None:
                 key: spell_task(task) for key, task in tasks.items()
             }
         assert all(pair.output is None for task in hidden.values() for pair in task.tests)
-    assert not list(tmp_path.rglob("*.half"))
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_solutions_must_answer_every_test(tmp_path: Path) -> None:
@@ -130,7 +139,7 @@ def test_a_submission_has_two_attempts_per_test(tmp_path: Path) -> None:
     }
     with pytest.raises(InvalidInput, match="test 0 of task abc: expected 1 or 2 attempts, got 3"):
         write_submission({"abc": [[one, one, one]]}, tmp_path / "submission.json")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         write_task(Task("x", (Pair(one, two),), (Pair(one, None),)), tmp_path / "submission.json" / "x.json")
 
 
@@ -188,3 +197,24 @@ def test_a_thousand_fuzzed_files_raise_nothing_but_our_errors(tmp_path: Path) ->
 @pytest.mark.slow
 def test_ten_thousand_fuzzed_files_raise_nothing_but_our_errors(tmp_path: Path) -> None:
     fuzz(10_000, tmp_path)
+
+
+def test_a_key_that_occurs_twice_is_found_in_time_that_grows_with_the_file_alone() -> None:
+    """Counting each key among all took a minute for 0.9 MB."""
+    many = ",".join(f'"k{number}":0' for number in range(100_000))
+    begun = time.monotonic()
+    with pytest.raises(DataError, match=r"the key 'k99999' occurs twice in one object"):
+        parse_json(f'{{{many},"k99999":1}}'.encode(), "many")
+    assert time.monotonic() - begun < 5
+
+
+def test_pipes_devices_and_giants_in_a_folder_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(DataError, match=r"pipe\.json: is a pipe, expected a regular file"):
+        read_tasks(tmp_path)
+    (tmp_path / "pipe.json").unlink()
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"zero\.json: is a device, expected a regular file"):
+        read_tasks(tmp_path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +117,34 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
             main()
     finally:
         app.registered_commands.pop()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("reproduce", "voting", "--part", "²/2", "--limit", "1"), "part: expected K/N with K from 1 to N"),
+        (("reproduce", "voting", "--part", f"{'9' * 5_000}/2", "--limit", "1"), "part: expected K/N"),
+        (("experts", "n" * 300), "neither a folder nor a shipped expert"),
+        (("solve", "n" * 300), "n: File name too long|cannot be read .File name too long"),
+        (("infill", "x.py", "--mask", "9" * 5_000), "--mask: expected lines such as"),
+        (("compare", "n" * 300), "expected one of|no world"),
+        (
+            ("eval", "--experts", "trans-full,conv-full", "--factors", f"block:{10**30}x2"),
+            "factors: expected",
+        ),
+        (("train", "tiny", "--batch", str(10**30)), "batch: .* items at once need about .* GiB"),
+    ],
+)
+def test_names_and_numbers_beyond_all_bounds_are_sentences(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text("one\ntwo\n")
+    monkeypatch.setattr(sys, "argv", ["factordiff", *words])
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert re.search(sentence, " ".join(said.getvalue().split())), said.getvalue()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.py"]

@@ -116,9 +116,13 @@ def test_own_question_and_tasks_one_by_one(expert: Path) -> None:
         (("--out", "."), r"expected a name that ends in \.jsonl\.gz"),
         (("--out", "/dev/null/x.jsonl.gz"), "out: .* cannot be written into /dev/null"),
         (("--cycles", "2"), "cycles: expected two numbers"),
+        (("--cycles", f"{10**30},1"), "cycles: expected at most 100 of each"),
+        (("--rounds", str(10**30)), "rounds: expected 1, or up to 1,000 on validation or test"),
         (("--cycles", "a,b"), "cycles: expected numbers joined by commas, got 'a,b'"),
         (("--temperatures", "1"), "temperatures: the method 'single' does not take it; its options: none"),
         (("--method", "product", "--beta", "hot"), "beta: expected a number for each expert, .* got 'hot'"),
+        (("--beta", "nan"), "beta: the method 'single' does not take it"),
+        (("--weights", "-1,2"), "weights: the method 'single' does not take it"),
         (("--method", "soft-routing", "--softness", "x"), "softness: expected a number, got 'x'"),
         (("--limit", "0"), "limit: expected at least 1, got 0"),
         (("--dtype", "int8"), "dtype: expected auto, float32 or bfloat16"),
@@ -212,3 +216,22 @@ def test_the_list_of_experts_names_what_ships_or_how_to_train() -> None:
     assert (
         all(name in shown for name in shipped_experts()) if shipped_experts() else "factordiff train" in shown
     )
+
+
+def test_experts_of_one_folder_name_are_told_apart_in_the_records(tmp_path: Path) -> None:
+    """A header with one hash for both would let a run with other weights continue the same file."""
+    for seed, folder in enumerate(("a", "b", "c")):
+        save_expert(build("trans-ir", SMALL, seed), tmp_path / folder / "x", {"objective": "full"})
+
+    def arguments(second: str) -> tuple[str, ...]:
+        experts = f"{tmp_path / 'a' / 'x'},{tmp_path / second / 'x'}"
+        rest = ("--limit", "1", "--reveal", "confidence:2", "--out", str(tmp_path / "r.jsonl.gz"))
+        return ("eval", "--experts", experts, "--temperatures", "x (1)=0.5", *rest)
+
+    call(*arguments("b"))
+    header = read_records(tmp_path / "r.jsonl.gz").header
+    assert list(header["weights"]) == ["x (1)", "x (2)"]
+    assert len(set(header["weights"].values())) == 2
+    assert header["method"]["temperatures"] == [0.5, 1.0]
+    with pytest.raises(DataError, match=r"of another run: weights\.x \(2\) is"):
+        call(*arguments("c"))

@@ -62,8 +62,8 @@ def test_it_serves_on_this_machine_and_ends_on_request(playing: subprocess.Popen
     ("arguments", "sentence"),
     [
         (("--experts", "nowhere"), "'nowhere' is neither a folder nor a shipped expert"),
-        (("--deadline", "nan"), "threads, queue, deadline: expected at least 1"),
-        (("--threads", "0"), "threads, queue, deadline: expected at least 1"),
+        (("--deadline", "nan"), "threads, queue, deadline: expected 1 to 10,000"),
+        (("--threads", "0"), "threads, queue, deadline: expected 1 to 10,000"),
     ],
 )
 def test_refusals_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:

@@ -114,6 +114,8 @@ def _text(path: Path) -> str:
         ),
         (["tiny", "--device", "tpu"], "device: expected one of auto, cpu, cuda, mps, got 'tpu'"),
         (["tiny", "--refinement", "2"], "--refinement: expected H,L such as 2,2, got '2'"),
+        (["tiny", "--max-minutes", "nan"], "--max-minutes: expected a finite positive number, got nan"),
+        (["tiny", "--max-minutes", "0"], "--max-minutes: expected a finite positive number, got 0.0"),
     ],
 )
 def test_refusals(arguments: list[str], said: str, tmp_path: Path) -> None:
@@ -263,3 +265,21 @@ def test_sources_that_are_refused(arguments: list[str], said: str, tmp_path: Pat
     with pytest.raises(FactorDiffError) as refused:
         raise run(*arguments, "--device", "cpu", "--out", str(tmp_path / "run")).exception
     assert str(refused.value).startswith(said)
+
+
+def test_a_run_that_diverges_says_so_and_keeps_no_weights_that_are_not_finite(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    network = [
+        "--network",
+        "width=16,context=8,encoder=4,latents=2",
+        "--save-seconds",
+        "0",
+        "--check-every",
+        "5",
+    ]
+    rates = ["--warmup", "1", "--lr", "1e30", "--lr-rest", "1e30", "--max-steps", "60"]
+    ended = run("tiny", *SMALL, *network, *rates, "--out", str(out))
+    assert ended.exit_code == 3, (ended.output, ended.exception)
+    assert "non-finite losses or gradients in a row" in " ".join(ended.stderr.split())
+    if (out / "weights").exists():
+        assert bool(load_expert(out / "weights").vector.isfinite().all())

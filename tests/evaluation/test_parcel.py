@@ -126,3 +126,22 @@ def test_no_name_leads_outside(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="is not a file of records"):
         unpack(tmp_path / PARCEL, tmp_path / "again")
     assert [path.name for path in tmp_path.iterdir()] == [PARCEL]
+
+
+def test_an_archive_unpacks_to_no_more_than_was_expected(tmp_path: Path) -> None:
+    """The size that a member claims is believed before a byte of it is unpacked: 4 GB of zeros fit into 625 kB."""
+    parcel = tmp_path / PARCEL
+    entry = tarfile.TarInfo("zeros.bin")
+    entry.size = 4 * 2**30
+    parcel.write_bytes(lzma.compress(entry.tobuf() + bytes(2**20)))
+    with pytest.raises(DataError, match="unpacks to more than 1,073,741,824 bytes; nothing was unpacked"):
+        unpack(parcel, tmp_path / "records")
+    assert [path.name for path in tmp_path.iterdir()] == [PARCEL]
+
+
+def test_what_a_kill_left_is_not_packed(folder: Path, tmp_path: Path) -> None:
+    pack(folder, tmp_path / "before")
+    (folder / ".x.jsonl.gz.lock").write_text("process 1")
+    (folder / ".writing-x.jsonl.gz-0").write_bytes(b"half")
+    pack(folder, tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
+import os
 import subprocess
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factordiff.errors import DataError
+from factordiff import files
+from factordiff.errors import DataError, FileError
 from factordiff.evaluation.benchmark import Record
 from factordiff.evaluation.findings import has_finding, read_finding, write_finding
 from factordiff.evaluation.outcomes import read_outcomes
@@ -75,6 +80,7 @@ def test_how_passes_were_put_together_may_change(tmp_path):
     path = tmp_path / "x.jsonl.gz"
     header = {**HEADER, "settings": {"steps": 4, "batch_size": 12, "compiled": False}}
     open_records(path, header)
+    append(path, batch(RECORDS[0]))
     open_records(path, {**header, "settings": {"steps": 4, "batch_size": 24, "compiled": True}})
     with pytest.raises(DataError, match=r"settings\.steps is 4 in the file and 5 now"):
         open_records(path, {**header, "settings": {"steps": 5, "batch_size": 12, "compiled": False}})
@@ -143,3 +149,44 @@ def test_findings_are_made_once(tmp_path):
     (tmp_path / "maps.json.gz").write_bytes(b"x")
     with pytest.raises(DataError, match="damaged"):
         read_finding(tmp_path, "maps")
+
+
+def test_a_full_disk_leaves_what_was_there_and_a_way_on(tmp_path, monkeypatch):
+    path = tmp_path / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(RECORDS[0]))
+    before = path.read_bytes()
+
+    def half(file, data):
+        file.write(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "_write_all", half)
+    with pytest.raises(FileError, match=r"No space left on device.*call it again: it goes on"):
+        append(path, batch(RECORDS[1]))
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    assert open_records(path, HEADER).done == {0}
+
+
+def test_a_file_that_got_no_record_stands_in_nobodys_way(tmp_path):
+    path = tmp_path / "x.jsonl.gz"
+    open_records(path, HEADER)
+    append(path, batch(RECORDS[0]))
+    begun = path.read_bytes()
+    path.write_bytes(begun[:-5])  # killed inside the first batch
+    assert open_records(path, {**HEADER, "data": "other"}).header["data"] == "other"
+    append(path, batch(RECORDS[0]))
+    with pytest.raises(DataError, match="of another run: data is 'other' in the file and 'd' now"):
+        open_records(path, HEADER)
+
+
+def test_packed_records_unpack_to_no_more_than_was_expected(tmp_path):
+    """625 kB can be made to unpack to 4 GB."""
+    path = tmp_path / "bomb.jsonl.gz"
+    one = gzip.compress(bytes(2**26), 9)
+    path.write_bytes(one * 17)
+    begun = time.monotonic()
+    with pytest.raises(DataError, match=r"unpacks to more than|not a file of records"):
+        read_records(path)
+    assert time.monotonic() - begun < 10

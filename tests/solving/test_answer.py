@@ -13,7 +13,7 @@ from PIL import Image
 
 from factordiff import ByConfidence, compose
 from factordiff.arc import drawing, svg
-from factordiff.errors import DataError, InvalidInput
+from factordiff.errors import FileError, InvalidInput
 from factordiff.solving.answer import Answer, Refusal
 from factordiff.solving.explanation import differs
 from factordiff.solving.members import Member
@@ -235,12 +235,12 @@ def test_a_picture_and_an_animation(answer: Answer, tmp_path: Path) -> None:
     with Image.open(tmp_path / "answer.gif") as moving:
         assert moving.n_frames > 5  # frames in which only padding was revealed look alike and are merged
         assert moving.info["loop"] == 0
-    assert not list(tmp_path.rglob("*.half"))
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_pictures_that_cannot_be_drawn_or_written_are_refused(answer: Answer, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="picture: expected at least one answer"):
         picture([])
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         save_picture(picture([answer]), tmp_path / "file" / "answer.png")

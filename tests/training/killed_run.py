@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from factordiff.experts import store
+from factordiff import files as written
 from tests.training.runs import digest, trainer
 
 POINTS = ("open", "half", "written", "synced", "renamed")
@@ -56,7 +56,7 @@ def die_inside_a_save(count: int, point: str) -> None:
     def killing_open(path: Any, mode: str = "r", *rest: Any) -> Any:
         nonlocal files
         file = plain_open(path, mode, *rest)
-        if mode != "wb":
+        if mode != "xb":
             return file
         files += 1
         if files == count and point == "open":
@@ -75,8 +75,8 @@ def die_inside_a_save(count: int, point: str) -> None:
         if files == count and point == "renamed":
             die()
 
-    store.open = killing_open  # type: ignore[attr-defined]
-    store.os.fsync, store.os.replace = killing_fsync, killing_replace  # type: ignore[assignment]
+    written.open = killing_open  # type: ignore[attr-defined]
+    written.os.fsync, written.os.replace = killing_fsync, killing_replace  # type: ignore[assignment]
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from factordiff.errors import CheckpointError
-from factordiff.experts import store
+from factordiff import files
+from factordiff.errors import CheckpointError, FileError
 from factordiff.streams import Purpose, integers
 from factordiff.training.checkpoint import NAME, Checkpoint, latest, make_folder, read, save
 
@@ -101,8 +101,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pyte
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store.os, "fsync", full)
-    with pytest.raises(CheckpointError, match=r"No space left on device.*what was there before is untouched"):
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(FileError, match=r"No space left on device.*what was there before is untouched"):
         save(tmp_path, 2, made(2))
     assert [path.name[:20] for path in tmp_path.iterdir()] == ["checkpoint-000000001"]
     found = latest(tmp_path)
@@ -117,13 +117,13 @@ def test_a_real_limit_on_file_size(tmp_path: Path) -> None:
 import resource, signal
 from pathlib import Path
 import torch
-from factordiff.errors import CheckpointError
+from factordiff.errors import FileError
 from factordiff.training.checkpoint import Checkpoint, save
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 try:
     save(Path({str(tmp_path)!r}), 2, Checkpoint({{"big": torch.zeros(100_000)}}, {{}}))
-except CheckpointError as error:
+except FileError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -140,13 +140,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
         monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(CheckpointError, match="Permission denied"):
+    with pytest.raises(FileError, match="Permission denied"):
         make_folder(tmp_path / "run")
     monkeypatch.undo()
     (tmp_path / "run").chmod(0o700)
     assert latest(tmp_path / "run") is not None
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="cannot be created"):
+    with pytest.raises(FileError, match="cannot be written into"):
         make_folder(tmp_path / "file" / "run")
 
 

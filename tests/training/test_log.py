@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from factordiff.errors import CheckpointError
+from factordiff.errors import FileError
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines, TensorBoard, read_log
 
@@ -62,7 +62,7 @@ def test_a_log_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     log = JsonLines(tmp_path / "log.jsonl", 0)
     (tmp_path / "log.jsonl").unlink()
     (tmp_path / "log.jsonl").mkdir()
-    with pytest.raises(CheckpointError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         log(EVENTS[0])
 
 

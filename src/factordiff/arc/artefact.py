@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from factordiff.errors import DataError
+from factordiff.files import read_regular, read_zip, write_together
 
 SHIPPED = Path(__file__).parent / "data" / "rearc.npz"
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes whenever it is written
@@ -85,21 +86,18 @@ def save_artefact(artefact: Artefact, file: Path) -> None:
         file: packed.getvalue(),
         file.with_suffix(".json"): f"{json.dumps(artefact.manifest, indent=1)}\n".encode(),
     }
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for target, content_bytes in contents.items():
-            target.with_name(f"{target.name}.half").write_bytes(content_bytes)
-        for target in contents:
-            target.with_name(f"{target.name}.half").replace(target)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written ({error.strerror}); choose another file") from None
+    write_together(contents)
 
 
 def load_artefact(file: Path = SHIPPED) -> Artefact:
     """Read an artefact and check every part of it against the manifest."""
     manifest = load_manifest(file)
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        packed = read_zip(file)
+    except DataError as error:
+        raise DataError(f"{error}; {_REMEDY}") from None
+    try:
+        with np.load(packed, allow_pickle=False) as archive:
             arrays = {name: _part(archive, name, file) for name in manifest["parts"]}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
@@ -117,14 +115,13 @@ def load_artefact(file: Path = SHIPPED) -> Artefact:
 
 def load_manifest(file: Path = SHIPPED) -> dict[str, Any]:
     """The manifest beside an artefact."""
-    beside = file.with_suffix(".json")
+    beside = file.parent / f"{file.stem}.json"
     try:
-        manifest = json.loads(beside.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            f"{beside}: the data set's manifest cannot be read ({error.strerror}); {_REMEDY}"
-        ) from None
-    except ValueError as error:
+        manifest = json.loads(read_regular(beside).decode())
+    except DataError as error:
+        what = str(error).removeprefix(f"{beside}: ")
+        raise DataError(f"{beside}: the data set's manifest {what}; {_REMEDY}") from None
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{beside}: the data set's manifest is not JSON ({error}); {_REMEDY}") from None
     if (
         not isinstance(manifest, dict)
@@ -141,7 +138,7 @@ def _part(archive: Any, name: str, file: Path) -> np.ndarray:
         return part
     except KeyError:
         raise DataError(f"{file}: part '{name}' is missing; {_REMEDY}") from None
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{file}: part '{name}' cannot be unpacked ({error}); {_REMEDY}") from None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from factordiff.arc.grid import Grid, parse_grid, to_rows
 from factordiff.arc.rearc import DRAW_LIMIT, GENERATORS, attempt_by_the_clock, start_clock
 from factordiff.arc.symmetry import orbit_key
 from factordiff.errors import DataError
+from factordiff.files import write_whole
 
 SAVE_EVERY_S = 2.0
 SAVING_SHARE = 0.05  # of the time, at most: what is found grows, and so does its file
@@ -120,10 +120,7 @@ def _write(file: Path, candidates: Candidates, difficulty: Difficulty) -> None:
         "refusals": candidates.refusals,
         "found": [[one.number, *map(to_rows, one.pair)] for one in candidates.found],
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    half = file.with_suffix(f".{os.getpid()}.half")
-    half.write_text(json.dumps(content, separators=(",", ":")))
-    half.replace(file)
+    write_whole(file, json.dumps(content, separators=(",", ":")).encode())
 
 
 def _read(file: Path, task: str, seed: int, difficulty: Difficulty) -> Candidates:

@@ -31,6 +31,7 @@ from factordiff.streams import Purpose, integers, uniform
 from factordiff.types import Tokens
 
 MOST_FRAMES = 5
+MOST_ROUNDS = 1_000  # of a list: each holds the whole list again
 
 Split = Literal["validation", "test", "official", "unseen"]
 
@@ -195,8 +196,10 @@ class Dataset:
             queries = official_queries(self.artefact, split)
         else:
             raise InvalidInput(f"split: expected validation, test, official or unseen, got {split!r}")
-        if rounds < 1 or (rounds > 1 and split not in ("validation", "test")):
-            raise InvalidInput(f"rounds: expected 1, or more on validation or test, got {rounds} on {split}")
+        if not 1 <= rounds <= (MOST_ROUNDS if split in ("validation", "test") else 1):
+            raise InvalidInput(
+                f"rounds: expected 1, or up to {MOST_ROUNDS:,} on validation or test, got {rounds} on {split}"
+            )
         return _repeated(queries.first(limit), rounds).to(self.device)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,7 +11,9 @@ from typing import Any, NoReturn
 from factordiff.arc.grid import Grid, parse_grid, to_rows
 from factordiff.arc.task import Pair, Task, parse_task, spell_task
 from factordiff.errors import DataError, InvalidInput
+from factordiff.files import read_regular, write_whole
 
+ENDING = ".json"
 ATTEMPTS = 2  # the ARC Prize takes two answers to every test
 
 
@@ -34,8 +37,24 @@ def read_tasks(source: Path, solutions: Path | None = None) -> dict[str, Task]:
     return tasks if solutions is None else _answered(tasks, solutions)
 
 
+def task_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
+    """The files in a folder, at any depth, that end as task files do; and the folders that are closed, with why."""
+    found: list[Path] = []
+    closed: dict[Path, str] = {}
+
+    def note(error: OSError) -> None:
+        place = Path(error.filename)
+        closed[place] = f"{place}: cannot be looked into ({error.strerror})"
+
+    for place, _, names in os.walk(folder, onerror=note):
+        found += [Path(place) / name for name in names if name.endswith(ENDING)]
+    return sorted(found), dict(sorted(closed.items()))
+
+
 def _read_folder(folder: Path) -> dict[str, Task]:
-    files = sorted(folder.rglob("*.json"))
+    files, closed = task_files(folder)
+    if closed:
+        raise DataError(next(iter(closed.values())))
     if not files:
         raise DataError(f"{folder}: expected a folder of task files, it has no .json file")
     tasks: dict[str, Task] = {}
@@ -117,17 +136,13 @@ def write_submission(answers: Mapping[str, Sequence[Sequence[Grid]]], file: Path
 
 def read_json(file: Path) -> Any:
     """The JSON value in a file; whatever is wrong with it becomes a `DataError` that names the file."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
-    return parse_json(data, str(file))
+    return parse_json(read_regular(file), str(file))
 
 
 def parse_json(data: bytes, where: str) -> Any:
     """The JSON value that these bytes spell; whatever is wrong becomes a `DataError` that names the place."""
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        return json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: expected UTF-8 text, byte {error.start} is not") from None
     except RecursionError:
@@ -138,21 +153,16 @@ def parse_json(data: bytes, where: str) -> Any:
 
 def write_json(content: object, file: Path) -> None:
     """Write JSON so that the file is either the old one or the whole new one."""
-    half = file.with_name(f"{file.name}.half")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(json.dumps(content), encoding="utf-8")
-        half.replace(file)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+    write_whole(file, json.dumps(content).encode())
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} occurs twice in one object")
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a key that occurs twice is an error, found while it is read once."""
+    content: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in content:
+            raise ValueError(f"the key {key[:100]!r} occurs twice in one object")
+        content[key] = value
     return content
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from factordiff.arc.grid import Grid
 from factordiff.arc.task import Task
 from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
+from factordiff.printable import printable
 from factordiff.solving.answer import Answer
 from factordiff.solving.wording import sentences
 
@@ -30,12 +31,16 @@ def show_task(console: Console, task: Task, tests: bool = True) -> None:
 
 def show_answer(console: Console, answer: Answer) -> None:
     """One answer: input, attempts, who decided, and the truth where it is known."""
-    console.print(f"\n[bold]{escape(answer.task)}[/], test {answer.number}{VERDICTS[answer.right]}")
+    console.print(
+        f"\n[bold]{escape(printable(answer.task))}[/], test {answer.number}{VERDICTS[answer.right]}"
+    )
     console.print(side_by_side(console, panels_of(answer)), soft_wrap=True)
     if answer.routing is not None:
         legend = Text()
         for index, (name, count) in enumerate(answer.routing.shares().items()):
-            legend.append_text(swatch(console, EXPERTS, index)).append(f" {name}: {count} cells   ")
+            legend.append_text(swatch(console, EXPERTS, index)).append(
+                f" {printable(name)}: {count} cells   "
+            )
         console.print(legend)
     for sentence in sentences(answer):
         console.print(sentence, style="dim", markup=False)

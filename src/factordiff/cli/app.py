@@ -13,11 +13,18 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from factordiff.cli.terminal import discard, escape_what_cannot_be_encoded
 from factordiff.errors import FactorDiffError
+from factordiff.printable import printable
+
+LONGEST_ERROR = 2_000
 
 app = typer.Typer(
     name="factordiff",
-    help="Combine frozen discrete-diffusion experts at inference time, factor by factor.",
+    help="""Combine frozen discrete-diffusion experts at inference time, factor by factor.
+
+    Exit codes: 0 done, 1 an error in one sentence, 2 a wrong option, 3 a part was not done (a task was refused, a
+    training diverged), 130 Ctrl-C.""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -51,10 +58,21 @@ def main() -> None:
     # with one of two cores busy, a training step then takes five times as long and an answer twice. Read when torch
     # is imported, hence before any verb.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    escape_what_cannot_be_encoded()
     try:
         app()
+        sys.stdout.flush()
     except FactorDiffError as error:
-        Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
-        )
+        _say(str(error))
         sys.exit(1)
+    except (
+        OSError
+    ) as error:  # what no verb expects: a full disk behind standard output, a file that just vanished
+        discard(sys.stdout)
+        _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        sys.exit(1)
+
+
+def _say(sentence: str) -> None:
+    shown = "\n".join(printable(line, LONGEST_ERROR) for line in sentence.splitlines())
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(shown)}", highlight=False, soft_wrap=True)

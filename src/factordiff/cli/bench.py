@@ -51,18 +51,18 @@ def bench(
     import torch
 
     from factordiff.arc.dataset import Dataset
+    from factordiff.arc.grid import CELLS, COLORS
     from factordiff.errors import InvalidInput
     from factordiff.evaluation.contenders import Bench
-    from factordiff.evaluation.places import check_file
     from factordiff.evaluation.provenance import commit
     from factordiff.experts.store import load_expert, weight_hash
     from factordiff.experts.whereabouts import find_expert
+    from factordiff.files import check_outputs
+    from factordiff.sampling.request import check_memory
     from factordiff.sampling.rules import rule_named
     from factordiff.training.machines import choose_device, device_name
 
-    for option, file in (("--out", out), ("--curve", curve)):
-        if file is not None:
-            check_file(option, file)
+    check_outputs({option: file for option, file in (("--out", out), ("--curve", curve)) if file is not None})
     where = choose_device(device)
     chosen = rule_named(rule)
     names = [name.strip() for name in experts.split(",") if name.strip()]
@@ -73,6 +73,7 @@ def bench(
             raise InvalidInput(f"{name}: expected at least 1, got {number}")
     if batch < 0:
         raise InvalidInput(f"batch: expected a number of rows, or 0 to choose for the device, got {batch}")
+    check_memory(batch, 4 * CELLS * COLORS.size * len(names), where, "batch", "rows", "use a smaller --batch")
     cuda = where.type == "cuda"
     networks = [load_expert(name, where, torch.bfloat16 if cuda else torch.float32) for name in names]
     count = limit or (None if cuda and not quick else 2_400 if cuda else 3 if quick else 120)
@@ -138,9 +139,8 @@ class _Kept:
 
     def _write(self) -> None:
         if self._file is not None:
-            from factordiff.experts.store import write_whole
+            from factordiff.files import write_whole
 
-            self._file.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self._file, (json.dumps(self._found, indent=2) + "\n").encode())
 
 
@@ -171,6 +171,7 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
     from factordiff.engine.fast_network import FastNetwork
     from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
     from factordiff.evaluation.overhead import how
+    from factordiff.files import write_whole
 
     rules = list(dict.fromkeys([*every_rule(), rule]))
     engines = [FastNetwork(network) for network in setup.networks]
@@ -189,8 +190,7 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
             keep.add("points", point)
             progress.advance(bar)
         keep.note("how", how(engines))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(drawn(points, rule, title))
+    write_whole(file, drawn(points, rule, title))
     table = Table(
         "rule", "passes/grid", "exact", "pixel", "McNemar p", "a task's drop", "as good as the loop"
     )

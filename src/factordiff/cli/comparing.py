@@ -12,8 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.errors import DataError, InvalidInput, Unavailable
-from factordiff.evaluation.places import check_folder
-from factordiff.experts.store import write_whole
+from factordiff.files import check_folder, read_regular, write_whole
 from factordiff.training.machines import choose_device
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.chart import bars, shares
@@ -81,7 +80,6 @@ def compare_and_show(request: Request, console: Console) -> None:
         )
     console.print(shown(table))
     folder = request.out / one.name / request.split
-    folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.md", (table.markdown() + "\n").encode())
     write_whole(folder / "table.tex", (table.latex() + "\n").encode())
     write_whole(folder / TABLE, (json.dumps({"title": table.title, "rows": table.figures()}) + "\n").encode())
@@ -94,7 +92,7 @@ def draw_shares(folder: Path, console: Console) -> None:
     found: dict[str, dict[str, float]] = {}
     for path in sorted(folder.glob(f"*/test/{TABLE}")):
         try:
-            rows = json.loads(path.read_text())["rows"]
+            rows = json.loads(read_regular(path))["rows"]
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path}: not a table of `factordiff compare` ({error!r}); compare again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import time
@@ -19,6 +20,7 @@ data = typer.Typer(no_args_is_help=True, help="Build, check and look at data set
 app.add_typer(data, name="data")
 console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
+MANIFEST = "--out, the manifest beside it"
 Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
 
 
@@ -58,9 +60,11 @@ def _build_rearc(workers: int, seed: int, out: Path, task: list[str] | None) -> 
     from factordiff.arc.artefact import load_manifest, save_artefact
     from factordiff.arc.build import build as build_data
     from factordiff.arc.selection import CANDIDATES, selected_tasks
+    from factordiff.files import check_outputs
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")})
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()
     total = len(set(task) if task else selected_tasks()) * CANDIDATES
@@ -145,11 +149,10 @@ def show(
     from factordiff.arc.drawing import contact_sheets, draw_pairs
     from factordiff.arc.instances import instance_grids, task_index
     from factordiff.cli.terminal_grids import Panel, side_by_side
-    from factordiff.evaluation.places import check_folder
+    from factordiff.files import check_folder
 
     check_folder("--out", out)
     artefact = load_artefact()
-    out.mkdir(parents=True, exist_ok=True)
     if not tasks:
         titled = [(task, *instance_grids(artefact, row, first)) for row, task in enumerate(artefact.tasks)]
         for number, page in enumerate(contact_sheets(titled), start=1):
@@ -171,7 +174,11 @@ def show(
 
 
 def _save(picture: Any, file: Path) -> None:
-    picture.save(file)
+    from factordiff.files import write_whole
+
+    content = io.BytesIO()
+    picture.save(content, "PNG")
+    write_whole(file, content.getvalue())
     console.print(f"wrote {file}")
 
 
@@ -188,13 +195,13 @@ def measure(
 
     from factordiff.arc.selection import CANDIDATES, MEASUREMENTS, measurements
     from factordiff.arc.selection import measure as measure_tasks
-    from factordiff.evaluation.places import check_file
+    from factordiff.files import check_outputs, write_whole
 
-    check_file("--out", out)
+    check_outputs({"--out": out})
     partial = out.with_name(f"{out.name}.partial")
     with progress_bar("candidates", 178 * CANDIDATES) as progress:
         measured = measure_tasks(partial, workers, progress)
-    out.write_text(json.dumps(measured, indent=1) + "\n")
+    write_whole(out, (json.dumps(measured, indent=1) + "\n").encode())
     shutil.rmtree(partial, ignore_errors=True)
     console.print(f"wrote {out}")
     if MEASUREMENTS.exists() and measured == measurements():

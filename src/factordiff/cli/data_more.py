@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from factordiff.cli.data import Workers, console, data
+from factordiff.cli.data import MANIFEST, Workers, console, data
 from factordiff.cli.data_progress import progress_bar
 from factordiff.errors import InvalidInput
 
@@ -40,9 +40,11 @@ def more(
     from factordiff.arc.artefact import load_artefact, save_artefact
     from factordiff.arc.selection import selected_tasks
     from factordiff.arc.training_only import build_training_only
+    from factordiff.files import check_outputs
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, apart_from or [])
     others = {f"--apart-from {file}": load_artefact(file) for file in apart_from or []}
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()

@@ -14,7 +14,7 @@ from factordiff.errors import InvalidInput
 def build_text(out: Path | None, console: Console) -> None:
     """Fetch the packages, build the corpus and say what it is; the wheels are kept beside it."""
     from factordiff.arc.artefact import save_artefact
-    from factordiff.evaluation.places import check_file
+    from factordiff.files import check_outputs
     from factordiff.text.build import RECORDED, build
     from factordiff.text.corpus import CORPUS
     from factordiff.text.packages import pinned
@@ -22,7 +22,7 @@ def build_text(out: Path | None, console: Console) -> None:
     out = out or CORPUS
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
-    check_file("--out", out)
+    check_outputs({"--out": out})
     packages = pinned()
     started = time.monotonic()
     with progress_bar("packages fetched and read", 2 * len(packages)) as progress:

@@ -19,7 +19,7 @@ from factordiff.arc.grid import SIDE
 from factordiff.arc.scoring import grid_right
 from factordiff.cli.answer_display import attempt_panel, show_task
 from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
-from factordiff.evaluation.places import check_folder
+from factordiff.files import check_folder
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
 from factordiff.solving.story import NOBODY, chapters

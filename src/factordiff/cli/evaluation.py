@@ -19,14 +19,15 @@ from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import QUESTIONS
 from factordiff.evaluation.outcomes import Outcomes, read_outcomes
-from factordiff.evaluation.places import check_file
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, read_records
 from factordiff.evaluation.rows import OWN, Place, Row, Settings, header, run_row
 from factordiff.experts.store import load_expert, read_config, weight_hash
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.whereabouts import find_expert, told_apart
+from factordiff.files import check_outputs
 from factordiff.training.machines import choose_device, device_name
 
+MOST_CYCLES = 100  # of either kind; they multiply
 SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -57,7 +58,7 @@ class Request:
             raise InvalidInput("experts: expected at least one name or folder")
         if self.question not in QUESTIONS:
             raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
-        names = tuple(find_expert(name).name for name in self.experts)
+        names = tuple(told_apart([find_expert(name).name for name in self.experts]))
         method = self.method or ("single" if len(self.experts) == 1 else "routing")
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
@@ -76,6 +77,8 @@ class Request:
             raise InvalidInput(f"limit: expected at least 1, got {self.limit}")
         if self.cycles is not None and len(self.cycles) != 2:
             raise InvalidInput(f"cycles: expected two numbers H,L, got {self.cycles}")
+        if self.cycles is not None and max(self.cycles) > MOST_CYCLES:
+            raise InvalidInput(f"cycles: expected at most {MOST_CYCLES} of each, got {max(self.cycles)}")
         if self.batch < 0:
             raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {self.batch}")
         compiled = AutoEngine(self.compile).pays(device, min(listed, self.limit or listed))
@@ -98,7 +101,7 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     if out is not None:
-        check_file("out", out)
+        check_outputs({"--out": out}, [] if request.data is None else [request.data])
     device = choose_device(request.device)
     row = request.row()
     dataset = Dataset.load(device) if request.data is None else Dataset.load(device, request.data)

@@ -27,12 +27,15 @@ def experts(
     """
     from factordiff.evaluation.card import CARD
     from factordiff.experts.whereabouts import SMALL, find_expert, shipped_experts
+    from factordiff.printable import visible
 
     console = Console()
     if name:
         path = find_expert(name).folder / CARD
         console.print(
-            Markdown(_without_front_matter(path.read_text())) if path.is_file() else f"{name} has no card yet"
+            Markdown(visible(_without_front_matter(_card(path))))
+            if path.is_file()
+            else f"{name} has no card yet"
         )
         return
     names, of_text = shipped_experts(), shipped_experts(of_text=True)
@@ -69,6 +72,12 @@ def _row(folder: Path) -> list[str]:
         validation = accuracy("validation", objective)
         cells.append(accuracy("test", objective) or (validation and f"{validation} (validation)"))
     return cells
+
+
+def _card(path: Path) -> str:
+    from factordiff.files import read_regular
+
+    return read_regular(path).decode(errors="replace")
 
 
 def _without_front_matter(text: str) -> str:

@@ -7,7 +7,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from factordiff.cli.terminal_grids import LETTERS
+from factordiff.cli.terminal_grids import letter
+from factordiff.printable import printable
 from factordiff.solving.explanation import Decision, Explanation, Opinion
 
 ENDLESS = 10_000  # columns: how wide a table would be if it could
@@ -15,9 +16,12 @@ ENDLESS = 10_000  # columns: how wide a table would be if it could
 
 def show_explanation(console: Console, explanation: Explanation) -> None:
     """The experts by their letters, then every decision, as wide as the terminal allows."""
-    named = zip(LETTERS, explanation.experts, explanation.temperatures, strict=False)
+    named = enumerate(zip(explanation.experts, explanation.temperatures, strict=True))
     console.print(
-        "; ".join(f"{letter} {name}, temperature {temperature:g}" for letter, name, temperature in named),
+        "; ".join(
+            f"{letter(index)} {printable(name)}, temperature {temperature:g}"
+            for index, (name, temperature) in named
+        ),
         style="dim",
         markup=False,
     )
@@ -43,11 +47,11 @@ def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
     for heading in ("step", "cell", "color"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("by", no_wrap=True)
-    letters = LETTERS[: len(explanation.experts)]
-    for letter in ("",) if stacked else letters:
+    letters = [letter(index) for index in range(len(explanation.experts))]
+    for one in ("",) if stacked else letters:
         if stacked:
             table.add_column("", no_wrap=True)
-        table.add_column(f"{letter} said".strip(), justify="right", no_wrap=True)
+        table.add_column(f"{one} said".strip(), justify="right", no_wrap=True)
         table.add_column("margin", justify="right", no_wrap=True)
         table.add_column("log-doubt", justify="right", no_wrap=True)
     for decision in explanation:
@@ -56,13 +60,13 @@ def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
         if not stacked:
             table.add_row(*about, *(part for one in said for part in one))
             continue
-        for place, one in enumerate(said):
-            table.add_row(*(about if place == 0 else [""] * len(about)), letters[place], *one)
+        for place, opinion in enumerate(said):
+            table.add_row(*(about if place == 0 else [""] * len(about)), letters[place], *opinion)
     return table
 
 
 def _about(decision: Decision, explanation: Explanation) -> list[str]:
-    who = "all" if decision.decided_by is None else LETTERS[explanation.experts.index(decision.decided_by)]
+    who = "all" if decision.decided_by is None else letter(explanation.experts.index(decision.decided_by))
     color = f"{decision.color}{'*' if decision.disputed else ' '}"
     return [str(decision.step), f"{decision.row},{decision.column}", color, who]
 

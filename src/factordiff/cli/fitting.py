@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,14 +20,16 @@ from factordiff.composition.router import Router
 from factordiff.composition.router_store import save_router
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.diagnosis_chart import picture as drawn
-from factordiff.evaluation.places import check_file, check_folder
-from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.store import MODEL
 from factordiff.experts.whereabouts import CONFIG
+from factordiff.files import check_folder, check_outputs, write_whole
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.data_file import read_data
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.report import FitReport, Trial
 from factordiff.fitting.search import fittable
+from factordiff.fitting.workplace import IDENTITY
+from factordiff.locks import Lock
 from factordiff.sampling.rules import reveal_rule
 from factordiff.solving.fit import Progress as Tell
 from factordiff.solving.fit import chosen_heads
@@ -73,8 +76,9 @@ def fit(request: FitRequest, console: Console) -> None:
     """Fit, write the folder, and print what was tried."""
     what = fittable(request.method).what
     check_folder("out", request.out)
-    for name in (TEAM, CONFIG):
-        if (request.out / name).exists():
+    place = request.out / WORKPLACE
+    for name in (TEAM, CONFIG):  # an interrupted fit may have written some of its result, and goes on
+        if (request.out / name).exists() and not (place / IDENTITY).exists():
             raise InvalidInput(f"out: {request.out} already holds a {name}; choose another folder")
     device = choose_device(request.device)
     team = compose(request.experts, device=device)
@@ -84,15 +88,13 @@ def fit(request: FitRequest, console: Console) -> None:
         Dataset.load(device), request.items, request.held, request.rounds
     )
     options = {**request.options, "heads": chosen_heads(request.head)}
-    place = request.out / WORKPLACE
-    with _progress(console) as tell:
-        fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
-    _written(fitted, request.out)
+    with Lock.of_folder(request.out):
+        with _progress(console) as tell:
+            fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
+        _written(fitted, request.out)
+        shutil.rmtree(place)
     assert fitted.report is not None
     show_report(console, fitted.report, request.out)
-    for file in sorted(place.glob("*"), reverse=True):
-        file.unlink()
-    place.rmdir()
 
 
 def _written(team: Team, folder: Path) -> None:
@@ -142,9 +144,9 @@ def _cells(trial: Trial) -> tuple[str, str, str, str]:
 
 def diagnose(request: DiagnoseRequest, console: Console) -> None:
     """Diagnose, print the table and the advice, and draw."""
-    for option, file in (("picture", request.picture), ("out", request.out)):
-        if file is not None:
-            check_file(option, file)
+    wanted = {"--picture": request.picture, "--out": request.out}
+    files = {option: file for option, file in wanted.items() if file is not None}
+    check_outputs(files, [] if request.data is None else [request.data])
     device = choose_device(request.device)
     team = compose(request.experts, device=device)
     data = _data(request.data, request.layout)
@@ -158,7 +160,6 @@ def diagnose(request: DiagnoseRequest, console: Console) -> None:
     if request.out is not None:
         write_whole(request.out, (json.dumps(spelled(found), indent=2) + "\n").encode())
     if request.picture is not None:
-        request.picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(request.picture, drawn(found))
 
 

@@ -46,6 +46,7 @@ def infill(
     Example: factordiff infill example.py --mask 3-4
     """
     from factordiff.cli.infill_display import fill_and_show
+    from factordiff.files import check_outputs
     from factordiff.solving.team import compose
     from factordiff.training.machines import choose_device
 
@@ -54,9 +55,7 @@ def infill(
     if not any(bool(cells.any()) for cells in hidden):
         raise InvalidInput(f"--mask: {mask} hides nothing of {file}; there is nothing to fill in")
     if out is not None:
-        from factordiff.evaluation.places import check_file
-
-        check_file("--out", out)
+        check_outputs({"--out": out}, [file])
     who = experts or documents[0].default_experts
     names = [name.strip() for name in who.split(",") if name.strip()]
     alone = len(names) == 1 and method == "routing"

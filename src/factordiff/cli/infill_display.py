@@ -14,8 +14,9 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.terminal_grids import LETTERS
-from factordiff.experts.store import write_whole
+from factordiff.cli.terminal_grids import letter
+from factordiff.files import write_whole
+from factordiff.printable import visible
 from factordiff.solving.infill import Document, Infilled, Progress, infill
 from factordiff.solving.team import Team
 from factordiff.text.document import lines_of
@@ -83,13 +84,13 @@ def drawn(text: str, filled: Infilled, colored: bool) -> Text:
         here = slice(position, position + len(line))
         hidden, who = filled.hidden[here].tolist(), filled.decided_by[here].tolist()
         position += len(line)
-        for letter, was_hidden, expert in zip(line, hidden, who, strict=True):
+        for character, was_hidden, expert in zip(visible(line), hidden, who, strict=True):
             if was_hidden and colored:
                 style = Style(bold=True, reverse=expert < 0)
                 color = Style(bgcolor=expert_color(expert), color="black") if expert >= 0 else Style()
-                shown.append(letter, style + color)
+                shown.append(character, style + color)
             else:
-                shown.append(letter)
+                shown.append(character)
         if not colored and any(hidden):
             marks = "".join(_mark(one, two) for one, two in zip(hidden, who, strict=True)).rstrip()
             shown.append(("" if line.endswith("\n") else "\n") + marks + "\n")
@@ -97,7 +98,7 @@ def drawn(text: str, filled: Infilled, colored: bool) -> Text:
 
 
 def _mark(was_hidden: bool, expert: int) -> str:
-    return " " if not was_hidden else "*" if expert < 0 else LETTERS[expert % len(LETTERS)]
+    return " " if not was_hidden else "*" if expert < 0 else letter(expert)
 
 
 def legend(team: Team, filled: Infilled, unit: str, colored: bool) -> Text:
@@ -106,7 +107,7 @@ def legend(team: Team, filled: Infilled, unit: str, colored: bool) -> Text:
     who = filled.decided_by[filled.hidden]
     for index, name in enumerate(team.names):
         shown.append(
-            "  " if colored else LETTERS[index], Style(bgcolor=expert_color(index)) if colored else ""
+            "  " if colored else letter(index), Style(bgcolor=expert_color(index)) if colored else ""
         )
         shown.append(f" {name}: {int((who == index).sum())} {unit}   ")
     if bool((who < 0).any()):

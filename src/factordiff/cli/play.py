@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from factordiff.web.registry import ExpertRegistry
 
 MAIN = ("trans-full", "conv-full", "trans-color", "trans-occ")
+MOST = 10_000  # threads, or requests that wait: more than any machine can hold
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 
 
@@ -52,9 +53,10 @@ def play(
 
     Example: factordiff play --experts trans-color,trans-occ --port 8000
     """
-    if threads < 1 or queue < 1 or not 0 < deadline < float("inf"):
+    if not 1 <= threads <= MOST or not 1 <= queue <= MOST or not 0 < deadline < float("inf"):
         raise InvalidInput(
-            f"threads, queue, deadline: expected at least 1, 1 and some seconds, got {threads}, {queue}, {deadline}"
+            f"threads, queue, deadline: expected 1 to {MOST:,}, as many and some seconds, got {threads}, {queue}, "
+            f"{deadline}"
         )
     try:
         import pydantic  # noqa: F401 - the requests are its models

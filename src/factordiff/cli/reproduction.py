@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +22,6 @@ from factordiff.evaluation.document import Section, verdict_table
 from factordiff.evaluation.document import Table as ReportTable
 from factordiff.evaluation.outcomes import Archive
 from factordiff.evaluation.parcel import PARCEL, pack, unpack
-from factordiff.evaluation.places import check_folder
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.rows import Place, Row, Settings
 from factordiff.experiments.catalogue import chosen, document, write_report
@@ -33,6 +34,8 @@ from factordiff.experiments.workbench import (
     shipped_experts,
 )
 from factordiff.experts.whereabouts import find_expert
+from factordiff.files import check_folder
+from factordiff.locks import Lock
 from factordiff.training.machines import choose_device, device_name, join, leave
 
 RECORDS = "records"
@@ -70,8 +73,10 @@ def reproduce(request: Request, console: Console) -> None:
         return
     if experiments:
         bench = workbench(request, experiments)
+        alone = Lock.of_folder(request.out) if bench.place.machines.writes else nullcontext()
         try:
-            _run(bench, experiments, console)
+            with alone:
+                _run(bench, experiments, console)
         finally:
             leave()
         if not bench.place.machines.writes:
@@ -200,10 +205,11 @@ def _folders(given: list[str]) -> dict[str, str]:
 
 
 def _part(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    part, parts = (0, 0) if found is None else (int(found[1]), int(found[2]))
+    if not 1 <= part <= parts:
         raise InvalidInput(f"part: expected K/N with K from 1 to N, such as 2/4, got {text!r}")
-    return int(part) - 1, int(parts)
+    return part - 1, parts
 
 
 def _subset(limit: int) -> Panel:

@@ -57,9 +57,11 @@ def solve(
     Example: factordiff solve 0ca9ddb6 --show --html answers.html
 
     Exit code 0: every task was answered. 3: some task was refused (too large for the 10x10 canvas, malformed), the
-    others were answered. 1: nothing could be tried. 2: the command line itself was wrong.
+    others were answered. 1: nothing could be tried. 2: the command line itself was wrong. 130: Ctrl-C. The submission
+    is written as the answers come: what was answered before an interruption or a full disk is in it.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
+    from factordiff.files import MOST_BYTES
     from factordiff.sampling.rules import reveal_rule
     from factordiff.solving.pictures import check_path_to_show
     from factordiff.solving.solver import DEFAULT_EXPERTS
@@ -68,9 +70,9 @@ def solve(
     from factordiff.training.machines import choose_device
 
     outputs = Outputs(picture, animate, trace, out, html, explain, show, attempts)
-    outputs.check()
+    outputs.check(None if source == STANDARD_INPUT else Path(source))
     names = [name.strip() for name in (experts or "").split(",") if name.strip()]
-    tasks = read_source(source, sys.stdin.buffer.read() if source == STANDARD_INPUT else b"")
+    tasks = read_source(source, sys.stdin.buffer.read(MOST_BYTES + 1) if source == STANDARD_INPUT else b"")
     alone = len(names) == 1 and method == "routing"
     options = given_options("single" if alone else method)
     if team and (experts is not None or options or method != "routing"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,9 +18,12 @@ from factordiff.arc.task import Task
 from factordiff.arc.task_files import write_json
 from factordiff.cli.answer_display import show_answer, show_task
 from factordiff.cli.explanation_display import show_explanation
+from factordiff.cli.submission import Submission
+from factordiff.cli.terminal import LenientStream
 from factordiff.cli.terminal_grids import plain_console
-from factordiff.errors import InvalidInput
-from factordiff.evaluation.places import check_file
+from factordiff.errors import FileError, InvalidInput
+from factordiff.files import check_outputs
+from factordiff.printable import printable
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.page import page, save_page
 from factordiff.solving.pictures import (
@@ -28,10 +34,12 @@ from factordiff.solving.pictures import (
     save_picture,
 )
 from factordiff.solving.solver import check_task
+from factordiff.solving.sources import would_be_read
 from factordiff.solving.team import Team
 from factordiff.solving.wording import tally
 
 TRACE_VERSION = 1
+LONGEST_REASON = 500  # of what is said about a task that is refused
 
 
 @dataclass(frozen=True)
@@ -47,20 +55,20 @@ class Outputs:
     show: bool = False
     attempts: int = 2
 
-    def check(self) -> None:
-        """Refuse bad file names before any work is done."""
+    def check(self, source: Path | None) -> None:
+        """Refuse bad file names before any work is done; `source` is what is read."""
         if self.picture is not None:
             check_ending("--picture", self.picture, (".png",))
         if self.animate is not None:
             check_ending("--animate", self.animate, (".gif",))
         if self.html is not None:
             check_ending("--html", self.html, (".html",))
-        taken: dict[Path, str] = {}
-        for option, file in self.files().items():
-            check_file(option, file)
-            other = taken.setdefault(file.absolute(), option)
-            if other != option:
-                raise InvalidInput(f"{option}: {file} is also the file of {other}; choose another file name")
+        read = [] if source is None else [source]
+        if source is not None and os.path.isdir(
+            source
+        ):  # what is written into it would be a task the next time
+            read = [file for file in self.files().values() if would_be_read(file, source)]
+        check_outputs(self.files(), read)
 
     def files(self) -> dict[str, Path]:
         """The files that are wanted, by their options."""
@@ -73,48 +81,63 @@ class Outputs:
         }
         return {option: file for option, file in wanted.items() if file is not None}
 
-    def write(self, solved: Sequence[TaskAnswers]) -> list[Path]:
-        """Write every file that was asked for; returns their names."""
+    def write_beside(self, solved: Sequence[TaskAnswers]) -> list[Path]:
+        """Write what was asked for besides the submission; returns the names of all files."""
         answers = [answer for task in solved for answer in task]
+        if self.trace is not None:
+            write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
         if self.picture is not None and answers:
             save_picture(picture(answers), self.picture)
         if self.animate is not None and answers:
             save_animation([frame for answer in answers for frame in animation(answer)], self.animate)
-        if self.trace is not None:
-            write_json({"version": TRACE_VERSION, "tasks": _traces(solved)}, self.trace)
-        if self.out is not None:
-            write_json({task.task: task.submission() for task in solved}, self.out)
         if self.html is not None:
             save_page(page(solved, self.explain), self.html)
         pictured = [self.picture, self.animate] if answers else []
-        return [file for file in (*pictured, self.trace, self.out, self.html) if file is not None]
+        return [file for file in (self.out, self.trace, *pictured, self.html) if file is not None]
 
 
 def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: Outputs) -> int:
-    """Answer every task that can be answered, show and write the answers; returns how many were refused."""
-    console = plain_console()
+    """Answer every task that can be answered, show and write the answers; returns how many were refused.
+
+    The submission is written as the answers come, and the rest after it: whatever ends this early, what was answered
+    before is kept.
+    """
+    stream: Any = LenientStream(sys.stdout)
+    console = plain_console(stream)
     complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    submission = Submission(outputs.out, complaints.print)
     solved: list[TaskAnswers] = []
     refusals = 0
     begun = time.perf_counter()
-    for number, task in enumerate(tasks):
-        refusal = refused(task)
-        if refusal is not None:
-            refusals += 1
-            complaints.print(f"refused: {refusal.reason}")
-            continue
-        assert isinstance(task, Task)
-        with console.status(f"{escape(task.id)} ({number + 1} of {len(tasks)})"):
-            solved.append(team.solve(task, seed=seed, attempts=outputs.attempts))
-        if outputs.show:
-            console.print(f"\n[bold]{escape(task.id)}[/]")
-            show_task(console, task, tests=False)
-        for answer in solved[-1]:
-            show_answer(console, answer)
-            if outputs.explain:
-                _show_explanation(console, answer, complaints)
-    files = outputs.write(solved)
+    try:
+        for number, task in enumerate(tasks):
+            refusal = refused(task)
+            if refusal is not None:
+                refusals += 1
+                complaints.print(f"refused: {printable(refusal.reason, LONGEST_REASON)}")
+                continue
+            assert isinstance(task, Task)
+            with console.status(f"{escape(printable(task.id))} ({number + 1} of {len(tasks)})"):
+                solved.append(team.solve(task, seed=seed, attempts=outputs.attempts))
+            submission.add(solved[-1])
+            if outputs.show:
+                console.print(f"\n[bold]{escape(printable(task.id))}[/]")
+                show_task(console, task, tests=False)
+            for answer in solved[-1]:
+                show_answer(console, answer)
+                if outputs.explain:
+                    _show_explanation(console, answer, complaints)
+    except BaseException:
+        submission.keep()
+        raise
+    submission.finish()
+    files = outputs.write_beside(solved)
     _summarise(console, team, solved, refusals, time.perf_counter() - begun, files)
+    console.file.flush()
+    if stream.failure is not None:
+        raise FileError(
+            f"standard output: cannot be written ({stream.failure.strerror}); other files are whole"
+        )
     return refusals
 
 
@@ -171,4 +194,4 @@ def _summarise(
     names = " + ".join(team.names)
     console.print(f"\n{', '.join(parts)}; {names}, {team.method}, {seconds:.1f} s", markup=False)
     for file in files:
-        console.print(f"wrote {file}", markup=False)
+        console.print(f"wrote {printable(str(file), 500)}", markup=False)

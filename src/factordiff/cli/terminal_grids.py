@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from rich.color import Color
@@ -65,12 +65,18 @@ class Panel:
         return max(self.labels.shape[1] * (2 if form == "wide" else 1), len(self.title))
 
 
-def plain_console() -> Console:
-    """The terminal, or lines of a fixed width where there is none."""
-    console = Console(highlight=False)
+def plain_console(stream: Any = None) -> Console:
+    """The terminal, or lines of a fixed width where there is none; on that stream, if one is given."""
+    console = Console(highlight=False, file=stream)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
-    return Console(highlight=False, width=PLAIN_WIDTH)
+    return Console(highlight=False, file=stream, width=PLAIN_WIDTH)
+
+
+def letter(index: int) -> str:
+    """The letter that stands for an expert where there are no colors; two from the 27th on."""
+    more, one = divmod(index, len(LETTERS))
+    return LETTERS[one] if more == 0 else LETTERS[more - 1] + LETTERS[one]
 
 
 def colored(console: Console) -> bool:

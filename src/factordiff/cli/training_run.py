@@ -53,8 +53,10 @@ def run(
     from factordiff.experts.whereabouts import WEIGHTS
     from factordiff.training.log import Observer, TensorBoard
     from factordiff.training.machines import choose_device, join, leave, where_to_draw
+    from factordiff.training.settings import check_minutes
     from factordiff.training.trainer import Trainer
 
+    check_minutes("--max-minutes", max_minutes)
     device = choose_device(device_name)
     machines = join(device)
     display = Display(settings.max_steps)

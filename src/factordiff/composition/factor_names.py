@@ -13,7 +13,7 @@ from factordiff.composition.factors import Partition
 from factordiff.errors import InvalidInput
 
 NAMES = ("pixel", "row", "column", "block:HxW", "component", "whole", "near:R")
-_BLOCK = re.compile(r"block:([1-9][0-9]*)x([1-9][0-9]*)")
+_BLOCK = re.compile(r"block:([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
 _NEAR = re.compile(r"near:([1-9][0-9]{0,3})")
 
 

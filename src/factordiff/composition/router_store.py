@@ -12,9 +12,10 @@ import safetensors.torch
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.errors import CheckpointError, InvalidInput
 from factordiff.experts.parameters import Layout
-from factordiff.experts.store import MODEL, write_whole
+from factordiff.experts.store import MODEL
 from factordiff.experts.weight_file import read_weights
 from factordiff.experts.whereabouts import CONFIG
+from factordiff.files import write_whole
 from factordiff.schema.fields import read_fields
 from factordiff.schema.json_file import read_object
 from factordiff.schema.objects import Listed, Maybe, Named, Parts
@@ -28,12 +29,6 @@ FITTED = Listed(Parts({"name": Text(), "weights": Maybe(Text())}), 1_000)  # the
 def save_router(router: Router, folder: str | Path) -> Router:
     """Write a router's folder, each file whole or not at all, the configuration last; the router that lies there."""
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be created ({error.strerror}); choose another folder"
-        ) from error
     layout = Layout(router.config.slots())
     weights = {
         name: weight.contiguous().clone() for name, weight in layout.unpack(router.vector.cpu()).items()

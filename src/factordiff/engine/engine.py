@@ -27,6 +27,7 @@ from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
+from factordiff.tensors import Numbers, as_tensor
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Engine:
         self,
         experts: Sequence[Expert],
         composition: Composition,
-        x_t: Int[Tensor, "item cell"],
+        x_t: Int[Tensor, "item cell"] | Numbers,
         condition: Any = None,
         *,
         reveal: RevealRule | None = None,
@@ -88,17 +89,18 @@ class Engine:
         selection: Selection = "draw",
         resampling: float = RESAMPLING,
         seed: int = 0,
-        items: Int[Tensor, " item"] | None = None,
+        items: Int[Tensor, " item"] | Numbers | None = None,
         trace: bool = False,
         on_step: Callable[[int, int], None] | None = None,
     ) -> Samples:
         """As `sampling.sampler.sample`, whose arguments these are."""
+        x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
         experts, rule, sizes = self.asked(experts), reveal or ByConfidence(), self.batch
         sizes = BatchSizes.fixed(sizes) if isinstance(sizes, int) else sizes
         slots = len(x_t) if sizes is None else min(sizes.slots(particles), len(x_t))
         check_request(
             experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items,
-            rows=slots * particles,
+            rows=slots * particles if sizes is None else sizes.filled(slots * particles),
         )  # fmt: skip
         if sizes is not None:
             check_condition(condition, len(x_t))

@@ -13,7 +13,7 @@ from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
 from factordiff.experts.asked import Asked
 from factordiff.experts.expert import Expert, take
-from factordiff.experts.forward import SumErrors, among, check_encoded, side_by_side, sum_error
+from factordiff.experts.forward import SumErrors, among, check_encoded, check_shape, side_by_side, sum_error
 from factordiff.state import SamplerState
 from factordiff.streams import hash_words
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs, Tokens
@@ -154,7 +154,8 @@ class ExpertBatch:
         encoded = self._encoded[index]
         # A copy: an expert that writes into what it is given must not change the state.
         said = self.experts[index].log_probs(x_t.clone(), encoded if item is None else take(encoded, item))
-        return said[:rows] if len(said) == len(x_t) else said
+        check_shape(index, said, (*x_t.shape, self.experts[index].vocabulary.size))
+        return said[:rows]
 
     def _at_cells(self, state: SamplerState, rows: Int[Tensor, " some"], cells: Cells) -> Asked:
         """Every expert about some cells of some rows, which are filled up to a fixed size."""

@@ -19,7 +19,8 @@ from factordiff.errors import DataError
 from factordiff.evaluation.outcomes import read_outcomes
 from factordiff.evaluation.provenance import short
 from factordiff.evaluation.records import RecordFile, read_records
-from factordiff.experts.store import read_config, weight_hash, write_whole
+from factordiff.experts.store import read_config, weight_hash
+from factordiff.files import read_regular, write_whole
 
 FIGURES, CARD = "figures.json", "README.md"
 POOR = 0.8  # a task below this is named as a known failure
@@ -127,7 +128,7 @@ def _figure(file: RecordFile) -> Figure:
         round(file.seconds, 1),
         found.per_task(),
         np.packbits(found.exact).tobytes().hex(),
-        settings.get("reveal", ""),
+        file.about("settings").get("reveal") or "",
     )
 
 
@@ -161,7 +162,7 @@ def read_figures(folder: Path) -> Figures | None:
     if not path.is_file():
         return None
     try:
-        saved: dict[str, Any] = json.loads(path.read_text())
+        saved: dict[str, Any] = json.loads(read_regular(path))
         return Figures(
             saved["weights"],
             saved["data"],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import DataError
+from factordiff.files import read_regular, unpacked, write_whole
 
 ENDING = ".json.gz"
 
@@ -39,11 +40,8 @@ def has_finding(folder: Path, name: str, header: dict[str, Any], about: Mapping[
 def write_finding(folder: Path, name: str, header: dict[str, Any], content: Any) -> None:
     """Write it, whole or not at all."""
     path = finding_path(folder, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"header": header, "content": content}, separators=(",", ":"))
-    half = path.with_name(f"{path.name}.half")
-    half.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    half.replace(path)
+    write_whole(path, gzip.compress(text.encode(), 9, mtime=0))
 
 
 def read_finding(folder: Path, name: str) -> Any | None:
@@ -54,7 +52,7 @@ def read_finding(folder: Path, name: str) -> Any | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
+        found = json.loads(unpacked(read_regular(path), path))
         found["header"], found["content"]
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: damaged, or not a finding ({error!r}); remove it to find it anew") from None

@@ -14,8 +14,8 @@ import tarfile
 from pathlib import Path
 
 from factordiff.errors import DataError
-from factordiff.evaluation.records import SUFFIX, members, whole_members
-from factordiff.experts.store import write_whole
+from factordiff.evaluation.records import SUFFIX, members
+from factordiff.files import MOST_UNPACKED, gzip_members, read_regular, write_whole
 
 PARCEL = "records.tar.xz"
 PLAIN = ".jsonl"
@@ -23,16 +23,17 @@ PLAIN = ".jsonl"
 
 def pack(folder: Path, parcel: Path) -> None:
     """Write every file of a folder of records into one; the folder stays as it is."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    # What begins with a dot is a lock, or what a kill left half written.
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not files:
         raise DataError(f"{folder}: holds no records; run an experiment first")
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:
-            name, data = path.relative_to(folder).as_posix(), path.read_bytes()
+            name, data = path.relative_to(folder).as_posix(), read_regular(path, MOST_UNPACKED)
             if name.endswith(SUFFIX):
                 name = name.removesuffix(SUFFIX) + PLAIN
-                data = b"".join(text for text, _ in whole_members(data))
+                data = b"".join(text for text, _ in gzip_members(data, path))
             entry = tarfile.TarInfo(name)  # no owner and no time: the same records, the same bytes
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
@@ -45,9 +46,15 @@ def unpack(parcel: Path, folder: Path) -> None:
         raise DataError(f"{folder}: is there already; nothing was unpacked")
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
+    packed, left = read_regular(parcel), MOST_UNPACKED
     try:
-        with tarfile.open(parcel, mode="r:xz") as tar:
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as tar:
             for entry in tar:
+                left -= entry.size
+                if left < 0:
+                    raise DataError(
+                        f"{parcel}: unpacks to more than {MOST_UNPACKED:,} bytes; nothing was unpacked"
+                    )
                 inside = tar.extractfile(entry)
                 if inside is None or Path(entry.name).is_absolute() or ".." in Path(entry.name).parts:
                     raise DataError(f"{parcel}: {entry.name!r} is not a file of records")
@@ -55,8 +62,7 @@ def unpack(parcel: Path, folder: Path) -> None:
                 if name.endswith(PLAIN):
                     name = name.removesuffix(PLAIN) + SUFFIX
                     data = b"".join(members(data))
-                (part / name).parent.mkdir(parents=True, exist_ok=True)
-                (part / name).write_bytes(data)
+                write_whole(part / name, data)
         part.replace(folder)
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, json.JSONDecodeError) as error:
         raise DataError(f"{parcel}: damaged, or not a file of packed records ({error})") from None

@@ -11,7 +11,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from typing import Any
 from factordiff.errors import DataError, InvalidInput
 from factordiff.evaluation.benchmark import Record
 from factordiff.evaluation.record_schema import BATCH, CELLS, HEADER, RECORD
-from factordiff.schema.json_file import check_regular, parse_object
+from factordiff.files import MOST_UNPACKED, append_whole, gzip_members, read_regular, write_whole
+from factordiff.schema.json_file import parse_object
 from factordiff.schema.values import Whole
 
 SUFFIX = ".jsonl.gz"
@@ -83,12 +84,14 @@ class RecordFile:
 
 
 def open_records(path: Path, header: dict[str, Any]) -> RecordFile:
-    """Begin a file, or continue one of the same header; a file of anything else is refused and left alone."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_member([{"format": FORMAT, **header}]))
+    """Begin a file, or continue one of the same header; a file of anything else is refused and left alone.
+
+    One that was begun and got no record before a kill or a full disk is nobody's yet.
+    """
+    file, whole = _read(path) if path.exists() else (None, 0)
+    if file is None or not file.batches:
+        write_whole(path, _member([{"format": FORMAT, **header}]))
         return RecordFile(path, header, ())
-    file, whole = _read(path)
     for key in sorted(file.header.keys() | header.keys()):
         there, here = _said(file.header.get(key)), _said(header.get(key))
         if there != here:
@@ -111,10 +114,7 @@ def append(path: Path, batch: Batch) -> None:
     """Append a batch; it counts only once it is there completely."""
     about = {"seconds": round(batch.seconds, 3), "device": batch.device, "commit": batch.commit}
     data = _member([about, *(_line(record) for record in batch.records)])
-    with open(path, "ab") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    append_whole(path, data)
 
 
 def write_cells(cells: Sequence[int]) -> str:
@@ -202,32 +202,14 @@ def members(text: bytes) -> list[bytes]:
     return [gzip.compress(b"".join(piece), 9, mtime=0) for piece in pieces]
 
 
-def whole_members(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """The members of a gzip file that are complete, each with the place where it ends; none unpacks without bound."""
-    place = 0
-    while place < len(data):
-        stream, text = zlib.decompressobj(wbits=31), bytearray()
-        while not stream.eof:
-            piece = data[place : place + PIECE]  # what follows a member is copied: never all that follows
-            if not piece:  # cut short
-                return
-            text += stream.decompress(piece, LARGEST_MEMBER + 1 - len(text))
-            if len(text) > LARGEST_MEMBER:
-                raise DataError(f"a batch unpacks to more than {LARGEST_MEMBER:,} bytes")
-            place += len(piece) - len(stream.unused_data)
-        yield bytes(text), place
-
-
 def _read(path: Path) -> tuple[RecordFile, int]:
-    try:
-        check_regular(path)
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); run the experiment first") from None
+    if not path.exists():
+        raise DataError(f"{path}: is not there; run the experiment first")
+    data = read_regular(path, MOST_UNPACKED)
     header: dict[str, Any] | None = None
     batches, whole = [], 0
     try:
-        for text, end in whole_members(data):
+        for text, end in gzip_members(data, path):
             whole = end
             lines = [parse_object(line) for line in text.splitlines()]
             if not lines:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from factordiff.engine.engine import Engine
 from factordiff.evaluation.benchmark import Question, evaluate_batch
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
 from factordiff.experts.expert import Expert
+from factordiff.locks import Lock
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.rules import reveal_rule
 from factordiff.training.machines import Machines
@@ -192,36 +194,37 @@ def run_row(
     # What makes no sense is refused before a file is begun.
     reveal = reveal_rule(settings.reveal) if settings.reveal else ByConfidence(settings.steps)
     build_method(row, settings, objectives, queries, torch.zeros(1, dtype=torch.int64, device=device))
-    done = machines.from_first(gather(path, about) if machines.writes else set())
-    mine = path if machines.world == 1 else path.with_name(f"{_stem(path)}.rank{machines.rank}{SUFFIX}")
-    for number, missing in enumerate(_missing(row, queries, settings, place, done)):
-        if number % machines.world != machines.rank:
-            continue
-        if place.deadline is not None and time.monotonic() > place.deadline:
-            break
-        index = torch.tensor(missing, device=device)
-        how = build_method(row, settings, objectives, queries, index)
-        records, seconds = evaluate_batch(
-            how,
-            experts,
-            queries,
-            index,
-            question=row.question,
-            reveal=reveal,
-            seed=settings.seed,
-            grids=row.split in ("official", "unseen"),
-            engine=settings.engine(row, device, len(missing)),
-        )
-        if not mine.exists():
-            open_records(mine, about)
-        append(mine, Batch(tuple(records), seconds, place.device, place.commit))
-        if on_batch is not None:
-            on_batch(len(records))
-    if machines.world > 1:
-        torch.distributed.barrier()
-        if machines.writes:
-            gather(path, about)
-        torch.distributed.barrier()  # what is decided from the records is decided alike on every machine
+    with Lock.of_file(path) if machines.writes else nullcontext():
+        done = machines.from_first(gather(path, about) if machines.writes else set())
+        mine = path if machines.world == 1 else path.with_name(f"{_stem(path)}.rank{machines.rank}{SUFFIX}")
+        for number, missing in enumerate(_missing(row, queries, settings, place, done)):
+            if number % machines.world != machines.rank:
+                continue
+            if place.deadline is not None and time.monotonic() > place.deadline:
+                break
+            index = torch.tensor(missing, device=device)
+            how = build_method(row, settings, objectives, queries, index)
+            records, seconds = evaluate_batch(
+                how,
+                experts,
+                queries,
+                index,
+                question=row.question,
+                reveal=reveal,
+                seed=settings.seed,
+                grids=row.split in ("official", "unseen"),
+                engine=settings.engine(row, device, len(missing)),
+            )
+            if not mine.exists():
+                open_records(mine, about)
+            append(mine, Batch(tuple(records), seconds, place.device, place.commit))
+            if on_batch is not None:
+                on_batch(len(records))
+        if machines.world > 1:
+            torch.distributed.barrier()
+            if machines.writes:
+                gather(path, about)
+            torch.distributed.barrier()  # what is decided from the records is decided alike on every machine
 
 
 def _stem(path: Path) -> str:

@@ -27,6 +27,7 @@ from factordiff.experiments.pairs import EVERYTHING
 from factordiff.experiments.tuning import settled
 from factordiff.experts.store import weight_hash
 from factordiff.experts.whereabouts import SHIPPED, shipped_experts
+from factordiff.files import write_whole
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -136,13 +137,12 @@ def provenance(archive: Archive) -> Section:
 def write_report(made: Document, out: Path) -> list[Path]:
     """Write README.md, its pictures and report.html; returns what was written."""
     pictures = out / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
     written = []
     for section in made.sections:
         for picture in section.pictures:
             written.append(pictures / f"{picture.name}.png")
-            written[-1].write_bytes(picture.png)
+            write_whole(written[-1], picture.png)
     for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
         written.append(out / name)
-        written[-1].write_text(text)
+        write_whole(written[-1], text.encode())
     return written

@@ -69,14 +69,19 @@ class Forward:
         return said, passes
 
 
+def check_shape(number: int, said: CellLogProbs, shape: tuple[int, ...]) -> None:
+    """Refuse what an expert says about other rows, cells or values than it was asked about."""
+    if tuple(said.shape) != shape:
+        raise InvalidInput(
+            f"experts: expert {number} returned log-probabilities of shape {tuple(said.shape)}, "
+            f"expected {shape} (batch, cell, value)"
+        )
+
+
 def side_by_side(each: Sequence[CellLogProbs], shape: tuple[int, ...]) -> ExpertLogProbs:
     """The experts' distributions in one tensor, in the finest of their precisions."""
     for number, said in enumerate(each):
-        if tuple(said.shape) != shape:
-            raise InvalidInput(
-                f"experts: expert {number} returned log-probabilities of shape {tuple(said.shape)}, "
-                f"expected {shape} (batch, cell, value)"
-            )
+        check_shape(number, said, shape)
     dtype = torch.float64 if any(said.dtype == torch.float64 for said in each) else torch.float32
     return torch.stack([said.to(dtype) for said in each])
 

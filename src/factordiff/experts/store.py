@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -24,45 +23,18 @@ from factordiff.experts.trans_config import TransIRConfig
 from factordiff.experts.trans_ir import TransIR
 from factordiff.experts.weight_file import check_weights, read_weights
 from factordiff.experts.whereabouts import CONFIG, WEIGHTS, find_expert
+from factordiff.files import write_whole
 from factordiff.schema.bound import shown
 from factordiff.schema.fields import read_fields
 from factordiff.schema.json_file import check_regular, read_object
 
 MODEL = "model.safetensors"
-TEMPORARY = ".writing-"  # how the name of a file begins until it is whole
 
 BACKBONES: dict[str, tuple[type[Network], type[NetworkConfig]]] = {
     "trans-ir": (TransIR, TransIRConfig),
     "conv-ir": (ConvIR, ConvIRConfig),
     "transformer": (SequenceTransformer, SequenceConfig),
 }
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there completely or not at all, even if the machine stops half-way."""
-    temporary = path.parent / f"{TEMPORARY}{path.name}"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise CheckpointError(
-            f"{path}: cannot be written ({error.strerror or error}); what was there before is untouched. "
-            "Free some space or choose another folder"
-        ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def build(backbone: str, settings: dict[str, Any] | None = None, seed: int | None = 0) -> Network:
@@ -121,12 +93,6 @@ def save_expert(
         "parameters": network.layout.count,
         "about": about or {},
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be created ({error.strerror}); choose another folder"
-        ) from error
     write_whole(folder / MODEL, data)
     write_whole(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
     return folder

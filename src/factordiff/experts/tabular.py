@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -27,7 +28,8 @@ class TabularExpert:
     tensor([0., 1.], dtype=torch.float64)
     """
 
-    def __init__(self, joint: Float[Tensor, ...], conditions: bool = False) -> None:
+    def __init__(self, joint: Float[Tensor, ...] | Numbers, conditions: bool = False) -> None:
+        joint = as_tensor("joint", joint)
         tables = joint.double() if conditions else joint.double().unsqueeze(0)
         sizes = set(tables.shape[1:])
         if len(sizes) != 1:

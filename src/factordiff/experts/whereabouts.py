@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import isdir, isfile
 from pathlib import Path
 
 from factordiff.diffusion.objectives import OBJECTIVES
@@ -36,11 +38,12 @@ def find_expert(expert: str | Path) -> Found:
     One that is not there is an error that says how to train it, or where its weights would be looked for.
     """
     given = Path(expert)
-    if (given / WEIGHTS / CONFIG).is_file() and not (given / CONFIG).is_file():
+    # Not Path.is_file, to which a name that is too long is an error.
+    if isfile(given / WEIGHTS / CONFIG) and not isfile(given / CONFIG):
         folder = given / WEIGHTS
-    elif given.is_dir():
+    elif isdir(given):
         folder = given
-    elif (SHIPPED / expert / CONFIG).is_file():
+    elif isfile(SHIPPED / expert / CONFIG):
         folder = SHIPPED / expert
     else:
         raise _missing(str(expert))
@@ -48,6 +51,21 @@ def find_expert(expert: str | Path) -> Found:
     if place.parent.name == SNAPSHOTS:  # a step alone would be the name of every run's
         return Found(f"{place.parent.parent.name}-{place.name}", folder)
     return Found(place.parent.name if place.name == WEIGHTS else place.name, folder)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names of several experts, each of them once: those who share one are numbered.
+
+    >>> told_apart(["x", "y", "x"])
+    ['x (1)', 'y', 'x (2)']
+    """
+    found: list[str] = []
+    for name in names:
+        if names.count(name) > 1:
+            free = (f"{name} ({number})" for number in range(1, 2 * len(names) + 1))
+            name = next(one for one in free if one not in found and one not in names)
+        found.append(name)
+    return found
 
 
 def _missing(name: str) -> Unavailable:

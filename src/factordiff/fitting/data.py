@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -14,6 +15,7 @@ from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import on_device
 from factordiff.sampling.request import check_condition
+from factordiff.tensors import as_tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +108,10 @@ def as_data(given: Any) -> FittingData:
     """The data as people give them: `FittingData`, or a tuple of its first fields, such as (answers, condition)."""
     if isinstance(given, FittingData):
         return given
-    if isinstance(given, Tensor):
-        return FittingData(given)
-    if isinstance(given, tuple) and given and isinstance(given[0], Tensor):
-        return FittingData(*given)
+    if isinstance(given, Tensor | np.ndarray | list):
+        return FittingData(as_tensor("data", given))
+    if isinstance(given, tuple) and given and isinstance(given[0], Tensor | np.ndarray | list):
+        return FittingData(as_tensor("data", given[0]), *given[1:])
     raise InvalidInput(
         f"data: expected FittingData or (answers, condition, asked, layout), got {type(given).__name__}"
     )

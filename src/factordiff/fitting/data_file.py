@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 
 from factordiff.errors import DataError
+from factordiff.files import MOST_UNPACKED, read_regular
 from factordiff.fitting.data import FittingData
 
 OPTIONAL = ("condition", "asked", "held", "owner")
@@ -17,9 +18,7 @@ OPTIONAL = ("condition", "asked", "held", "owner")
 def read_data(file: Path, layout: tuple[int, int] | None = None) -> FittingData:
     """The data of a file: `answers` (item, cell), and if they are there `condition`, `asked`, `held` and `owner`."""
     try:
-        found = safetensors.torch.load(file.read_bytes())
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from error
+        found = safetensors.torch.load(read_regular(file, MOST_UNPACKED))
     except SafetensorError as error:
         raise DataError(f"{file}: damaged or not a safetensors file ({error})") from error
     unknown = sorted(found.keys() - {"answers", *OPTIONAL})

@@ -17,7 +17,7 @@ from factordiff.composition.emission import log_prob_at
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.fitting.data import FittingData
 from factordiff.sampling.request import check_tokens, common_vocabulary
 from factordiff.state import SamplerState

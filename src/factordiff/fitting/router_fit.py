@@ -22,7 +22,7 @@ from factordiff.composition.learned import exponents
 from factordiff.composition.router import Head, Routed, Router, RouterConfig, route_by
 from factordiff.composition.router_features import LEAST_LOG, features
 from factordiff.experts.parameters import Layout
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.fitting.heard import Heard
 from factordiff.streams import Purpose, integers
 from factordiff.types import ExpertLogProbs, Tokens

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import CheckpointError
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.fitting.report import Score
 
 IDENTITY, TRIALS = "identity.json", "trials.json"
@@ -21,12 +21,6 @@ class Workplace:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CheckpointError(
-                f"{folder}: cannot be created ({error.strerror}); choose another folder"
-            ) from error
         wanted, file = json.loads(json.dumps(identity)), folder / IDENTITY
         if file.exists():
             there = self._read(file)

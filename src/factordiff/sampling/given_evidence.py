@@ -22,6 +22,7 @@ from factordiff.experts.forward import Forward
 from factordiff.sampling.request import check_tokens, common_vocabulary
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose, uniform
+from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import Cells
 
 # (expert, item, cell), 0 at masked cells; and how many passes each item took, to be added to `executed_passes`.
@@ -30,12 +31,12 @@ Scores = tuple[Float[Tensor, "expert item cell"], Int[Tensor, " item"]]
 
 def chain_rule_evidence(
     experts: Sequence[Expert],
-    x_t: Int[Tensor, "item cell"],
+    x_t: Int[Tensor, "item cell"] | Numbers,
     condition: Any = None,
     *,
     parts: int | None = None,
     seed: int = 0,
-    items: Int[Tensor, " item"] | None = None,
+    items: Int[Tensor, " item"] | Numbers | None = None,
 ) -> Scores:
     r"""$e_{m,v} = \log p_m(x_v \mid x_u,\ u < v \text{ given})$ of every given cell v, from all masked on.
 
@@ -44,6 +45,7 @@ def chain_rule_evidence(
     each is scored in one pass, given the parts before it; what the cells of a part say about each other is left
     out, and as many parts as given cells is exact again. `items` are the ids that this belongs to, as for `sample`.
     """
+    x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
     given = x_t != _checked_mask(experts, x_t)
     place = given.cumsum(-1) - 1 if parts is None else dealt(given, "parts", parts, seed, items)
     count = given.shape[1] if parts is None else parts
@@ -53,12 +55,12 @@ def chain_rule_evidence(
 
 def fold_evidence(
     experts: Sequence[Expert],
-    x_t: Int[Tensor, "item cell"],
+    x_t: Int[Tensor, "item cell"] | Numbers,
     condition: Any = None,
     *,
     folds: int = 4,
     seed: int = 0,
-    items: Int[Tensor, " item"] | None = None,
+    items: Int[Tensor, " item"] | Numbers | None = None,
 ) -> Scores:
     r"""$e_{m,v} = \log p_m(x_v \mid x_{\text{given}} \setminus \text{fold}(v))$: given cells hidden fold by fold.
 
@@ -66,6 +68,7 @@ def fold_evidence(
     networks like it, but cells that depend on each other are counted as if each had said something new: more folds
     do not make it exact, which more `parts` of the chain rule do at the same cost. `items` as for `sample`.
     """
+    x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
     given = x_t != _checked_mask(experts, x_t)
     fold = dealt(given, "folds", folds, seed, items)
     hidden = (given & (fold == k) for k in range(folds))

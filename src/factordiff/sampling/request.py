@@ -141,7 +141,14 @@ def check_condition(condition: Any, items: int) -> None:
         raise InvalidInput(f"condition: expected one for each of {items} items, got {len(condition)}")
 
 
-def check_memory(rows: int, bytes_per_row: int, device: torch.device) -> None:
+def check_memory(
+    rows: int,
+    bytes_per_row: int,
+    device: torch.device,
+    name: str = "particles",
+    what: str = "rows (items x particles)",
+    advice: str = "use fewer particles, or a batch of fewer rows",
+) -> None:
     """Refuse more rows at once than this machine's memory holds, before anything is allocated."""
     if device.type == "cuda":
         memory = torch.cuda.mem_get_info(device)[1]
@@ -151,8 +158,8 @@ def check_memory(rows: int, bytes_per_row: int, device: torch.device) -> None:
         return
     if rows * bytes_per_row > memory:
         raise InvalidInput(
-            f"particles: {rows:,} rows (items x particles) at once need about {rows * bytes_per_row / 2**30:.3g} GiB, "
-            f"this machine has {memory / 2**30:.3g} GiB; use fewer particles, or a batch of fewer rows"
+            f"{name}: {rows:,} {what} at once need about {rows * bytes_per_row / 2**30:.3g} GiB, this machine has "
+            f"{memory / 2**30:.3g} GiB; {advice}"
         )
 
 

@@ -19,13 +19,14 @@ from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
 from factordiff.state import SamplerState
+from factordiff.tensors import Numbers, as_tensor
 
 
 @torch.no_grad()
 def sample(
     experts: Sequence[Expert],
     composition: Composition,
-    x_t: Int[Tensor, "item cell"],
+    x_t: Int[Tensor, "item cell"] | Numbers,
     condition: Any = None,
     *,
     reveal: RevealRule | None = None,
@@ -34,7 +35,7 @@ def sample(
     selection: Selection = "draw",
     resampling: float = RESAMPLING,
     seed: int = 0,
-    items: Int[Tensor, " item"] | None = None,
+    items: Int[Tensor, " item"] | Numbers | None = None,
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
@@ -48,6 +49,7 @@ def sample(
     device. `on_step(done, total)` is told how many cells are filled. `Engine.sample` is the same with fewer and
     faster passes.
     """
+    x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)
     mask, again = experts[0].vocabulary.mask, rule.repairs

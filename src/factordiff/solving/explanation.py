@@ -132,7 +132,7 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
     rows = torch.zeros(len(states), dtype=torch.int64, device=team.device)
     said = torch.stack(
         [
-            expert.log_probs(states, take(expert.encode(condition), rows)).double().cpu()
+            expert.log_probs(states.clone(), take(expert.encode(condition), rows)).double().cpu()
             for expert in team.experts
         ]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search
 from factordiff.fitting.workplace import Workplace
+from factordiff.locks import Lock
 
 if TYPE_CHECKING:
     from factordiff.solving.team import Team
@@ -67,8 +69,9 @@ def fit_team(
         "data": data.sha256(),
         **{name: value for name, value in vars(options).items() if name != "measure"},
     }
-    place = None if folder is None else Workplace(folder, identity)
-    fitted = (_router if wanted.what == "router" else _numbers)(team, data, wanted, options, place, tell)
+    with nullcontext() if folder is None else Lock.of_folder(folder):
+        place = None if folder is None else Workplace(folder, identity)
+        fitted = (_router if wanted.what == "router" else _numbers)(team, data, wanted, options, place, tell)
     assert fitted.report is not None
     return replace(fitted, report=replace(fitted.report, seconds=time.monotonic() - begun))
 

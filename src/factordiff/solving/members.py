@@ -11,7 +11,7 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
 from factordiff.experts.network import Network
 from factordiff.experts.store import load_expert, read_config
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.whereabouts import find_expert, told_apart
 from factordiff.training.machines import choose_device
 
 ExpertLike = str | Path | Expert
@@ -30,8 +30,12 @@ class Member:
         return f"{self.name} ({self.objective})"
 
 
-def device_named(device: torch.device | str) -> torch.device:
-    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several."""
+def device_named(device: torch.device | str | None) -> torch.device:
+    """The device, found out to be there before an expert is loaded onto it; `cuda:1` is one of several.
+
+    None is torch's own default, which is the CPU unless somebody set another.
+    """
+    device = torch.get_default_device() if device is None else device
     kind = device.type if isinstance(device, torch.device) else device.partition(":")[0]
     chosen = choose_device(kind)
     try:
@@ -59,12 +63,7 @@ def member_of(name: str | None, expert: ExpertLike, number: int, device: torch.d
     return Member(name or f"expert {number + 1}", expert)
 
 
-def told_apart(members: list[Member]) -> list[Member]:
-    """Folders of one name get a number."""
-    names = [member.name for member in members]
-    return [
-        replace(member, name=f"{member.name} ({names[:place].count(member.name) + 1})")
-        if names.count(member.name) > 1
-        else member
-        for place, member in enumerate(members)
-    ]
+def with_names_apart(members: list[Member]) -> list[Member]:
+    """The same members, none of them called as another is."""
+    names = told_apart([member.name for member in members])
+    return [replace(member, name=name) for member, name in zip(members, names, strict=True)]

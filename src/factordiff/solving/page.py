@@ -11,7 +11,7 @@ import numpy as np
 from factordiff.arc.grid import Grid
 from factordiff.arc.svg import COLORS, grid_svg, routing_svg
 from factordiff.arc.task import Task
-from factordiff.errors import DataError, InvalidInput
+from factordiff.errors import InvalidInput
 from factordiff.solving.answer import Answer, TaskAnswers
 from factordiff.solving.explanation import Explanation
 from factordiff.solving.wording import sentences, tally
@@ -52,13 +52,7 @@ def page(solved: Sequence[TaskAnswers], explained: bool = False) -> str:
 
 def save_page(text: str, file: Path) -> None:
     """Write the page whole or not at all."""
-    half = file.with_name(f"{file.name}.half")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(text, encoding="utf-8")
-        half.replace(file)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+    write_whole(file, text.encode())
 
 
 def _task(answers: TaskAnswers, explained: bool) -> str:

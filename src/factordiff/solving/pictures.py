@@ -12,13 +12,16 @@ from PIL import Image, ImageDraw, ImageFont
 from factordiff.arc.drawing import GAP, INK, LINE, PAPER, TITLE_HEIGHT, draw_grid
 from factordiff.arc.grid import SIDE
 from factordiff.arc.svg import HIDDEN, expert_color
-from factordiff.errors import DataError, InvalidInput
+from factordiff.errors import InvalidInput
+from factordiff.files import write_whole
+from factordiff.printable import printable
 from factordiff.solving.answer import Answer
 from factordiff.solving.story import NOBODY, chapters
 from factordiff.solving.team import Team
 
 CELL = 16
 FONT = 13
+LONGEST_NAME = 40  # of an expert, in letters
 PAUSE_MS, LAST_PAUSE_MS = 120, 2_000
 NO_PATH = (
     "animate: a vote over several experts has no single path to show; choose another method or leave it out"
@@ -109,13 +112,7 @@ def check_path_to_show(team: Team) -> None:
 def _save(file: Path, write: Callable[[io.BytesIO, str], None]) -> None:
     content = io.BytesIO()
     write(content, file.suffix.lstrip(".").upper())
-    half = file.with_name(f"{file.name}.half")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half.write_bytes(content.getvalue())
-        half.replace(file)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+    write_whole(file, content.getvalue())
 
 
 def _pauses(frames: int) -> list[int]:
@@ -168,6 +165,7 @@ def _titled(
     title: str, panels: Sequence[tuple[str, Image.Image]], experts: Sequence[str], font: int = FONT
 ) -> Image.Image:
     """Panels side by side under their names, a title above, the experts' colors below."""
+    title, experts = printable(title), [printable(name, LONGEST_NAME) for name in experts]
     line, swatch = TITLE_HEIGHT * font // FONT, 10 * font // FONT
     widths = [max(image.width, _text_width(name, font)) for name, image in panels]
     tallest = max(image.height for _, image in panels)

@@ -5,14 +5,16 @@ One bad task does not stop the others.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from factordiff.arc.published import looks_like_an_id, published_task
 from factordiff.arc.task import Task, parse_task
-from factordiff.arc.task_files import parse_json, read_json
+from factordiff.arc.task_files import ENDING, parse_json, read_json, task_files
 from factordiff.errors import DataError
+from factordiff.files import MOST_BYTES
 from factordiff.solving.answer import Refusal
 
 STANDARD_INPUT = "-"
@@ -21,16 +23,18 @@ STANDARD_INPUT = "-"
 def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal]:
     """All tasks of a source in order, those that cannot be read as refusals; a source without any is an error."""
     if source == STANDARD_INPUT:
+        if len(standard_input) > MOST_BYTES:
+            raise DataError(f"standard input: expected at most {MOST_BYTES:,} bytes, got more")
         return list(_tasks(parse_json(standard_input, "standard input"), "stdin", "standard input"))
     if looks_like_an_id(source):
         return [published_task(source)]
     path = Path(source)
     if not path.is_dir():
         return list(_tasks(read_json(path), path.stem, str(path)))
-    files = sorted(path.rglob("*.json"))
-    if not files:
+    files, closed = task_files(path)
+    if not files and not closed:
         raise DataError(f"{path}: expected a folder of task files, it has no .json file")
-    found: list[Task | Refusal] = []
+    found: list[Task | Refusal] = [Refusal(folder.name, reason) for folder, reason in closed.items()]
     seen: dict[str, Path] = {}
     for file in files:
         for one in _tasks_of_file(file):
@@ -40,6 +44,12 @@ def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal
             seen.setdefault(name, file)
             found.append(one)
     return found
+
+
+def would_be_read(file: Path, folder: Path) -> bool:
+    """Whether a file would be one of a folder's tasks."""
+    inside = Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+    return inside and file.suffix == ENDING
 
 
 def _tasks_of_file(file: Path) -> Iterator[Task | Refusal]:

@@ -30,8 +30,9 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
 from factordiff.solving.fit import Progress, check_router, diagnose_team, fit_options, fit_team
-from factordiff.solving.members import ExpertLike, Member, device_named, member_of, told_apart
+from factordiff.solving.members import ExpertLike, Member, device_named, member_of, with_names_apart
 from factordiff.solving.team_file import read_team, save_team
+from factordiff.tensors import Numbers, as_tensor
 
 if TYPE_CHECKING:
     from factordiff.arc.task import Task
@@ -95,13 +96,13 @@ class Team:
 
     def sample(
         self,
-        x_t: Int[Tensor, "item cell"],
+        x_t: Int[Tensor, "item cell"] | Numbers,
         condition: Any = None,
         *,
         temperature: float | None = None,
         reveal: str | RevealRule | None = None,
         seed: int = 0,
-        items: Int[Tensor, " item"] | None = None,
+        items: Int[Tensor, " item"] | Numbers | None = None,
         trace: bool = False,
         on_step: Callable[[int, int], None] | None = None,
     ) -> Samples:
@@ -109,8 +110,8 @@ class Team:
 
         `temperature` 0 takes the likeliest values, above 0 draws them; by default as the method is usually decoded.
         """
-        x_t, condition = x_t.to(self.device), on_device(condition, self.device)
-        how = self.how(x_t.shape[-1], condition)
+        x_t, condition = as_tensor("x_t", x_t).to(self.device), on_device(condition, self.device)
+        how = self.how(x_t.shape[-1] if x_t.dim() else 0, condition)
         if temperature is not None:
             how = replace(how, temperature=temperature)
         return decode(
@@ -120,7 +121,7 @@ class Team:
             condition,
             reveal=reveal_rule(self.reveal if reveal is None else reveal),
             seed=seed,
-            items=None if items is None else items.to(self.device),
+            items=None if items is None else as_tensor("items", items).to(self.device),
             engine=self.engine,
             trace=trace,
             on_step=on_step,
@@ -182,7 +183,7 @@ def compose(
     reveal: str | RevealRule | None = None,
     objectives: Sequence[str] | None = None,
     engine: Engine | AutoEngine | None = None,
-    device: torch.device | str = "cpu",
+    device: torch.device | str | None = "cpu",
     **options: Any,
 ) -> Team:
     """Put experts together: shipped names, folders, or any objects that are experts.
@@ -215,7 +216,7 @@ def compose(
         if len(objectives) != len(members):
             raise InvalidInput(f"objectives: expected {len(members)}, one per expert, got {len(objectives)}")
         members = [replace(member, objective=one) for member, one in zip(members, objectives, strict=True)]
-    members = told_apart(members)
+    members = with_names_apart(members)
     if len(members) == 1 and method == "routing":
         method, options = "single", {}  # one expert alone has nobody to be routed to
     given = {name: value for name, value in options.items() if value is not None}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from factordiff.composition.method import spec
 from factordiff.composition.router import Router
 from factordiff.errors import CheckpointError, InvalidInput, Unavailable
-from factordiff.experts.store import weight_hash, write_whole
+from factordiff.experts.store import weight_hash
 from factordiff.experts.whereabouts import SHIPPED, find_expert
+from factordiff.files import write_whole
 from factordiff.sampling.rules import rule_name
 from factordiff.schema.bound import shown
 from factordiff.schema.json_file import read_object

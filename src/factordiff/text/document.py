@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import DataError, InvalidInput
+from factordiff.files import read_regular
 from factordiff.streams import Purpose, uniform
 from factordiff.text.alphabet import BYTES, letters, one_for_one, values
 from factordiff.text.windows import LENGTH
@@ -47,7 +48,7 @@ class TextDocument:
         lines = lines_of(self.text)
         wanted: set[int] = set()
         for part in spec.split(","):
-            found = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+            found = re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", part)
             if not found:
                 raise InvalidInput(f"--mask: expected {SPELLED}, got {spec!r}")
             first, last = int(found[1]), int(found[2] or found[1])
@@ -78,9 +79,7 @@ def lines_of(text: str) -> list[str]:
 def read_document(file: Path) -> TextDocument:
     """A text file, which must be UTF-8 and not empty."""
     try:
-        text = file.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror}); name a text file") from error
+        text = read_regular(file).decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{file}: byte {error.start} is not UTF-8; expected a text file") from error
     if not text:

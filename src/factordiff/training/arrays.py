@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.errors import DataError
+from factordiff.files import read_zip
 from factordiff.streams import Purpose, integers
 from factordiff.types import Tokens
 from factordiff.vocabulary import Vocabulary
@@ -61,9 +63,9 @@ class ArraySource:
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(read_zip(path), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, MemoryError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(
             f"{path}: cannot be read as a file of arrays ({reason}); write it with numpy.savez_compressed"

@@ -23,8 +23,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from factordiff.errors import CheckpointError, InvalidInput
-from factordiff.experts.store import TEMPORARY, write_whole
 from factordiff.experts.weight_file import damaged
+from factordiff.files import TEMPORARY, write_whole
 from factordiff.schema.bound import shown
 from factordiff.schema.json_file import check_regular, parse_object
 
@@ -45,12 +45,6 @@ class Checkpoint:
 
 def make_folder(folder: Path) -> None:
     """Create a run's folder, make sure that it can be written to, and remove what a kill left half written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be created ({error.strerror}); choose another --out"
-        ) from error
     write_whole(folder / "probe", b"")
     for path in [folder / "probe", *folder.glob(f"{TEMPORARY}*")]:
         with contextlib.suppress(OSError):

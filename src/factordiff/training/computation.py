@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from factordiff.errors import Unavailable
+from factordiff.sampling.request import check_memory
 from factordiff.training.machines import Machines
 from factordiff.training.settings import Settings
+from factordiff.training.source import Source
 
 
 def decided(settings: Settings, device: torch.device, machines: Machines) -> Settings:
@@ -34,3 +36,10 @@ def decided(settings: Settings, device: torch.device, machines: Machines) -> Set
 def as_dtype(name: str) -> torch.dtype:
     """The precision of that name."""
     return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def check_batch(batch: int, source: Source, device: torch.device, machines: Machines) -> None:
+    """Refuse a batch of which not even the answers fit into memory, before anything is drawn."""
+    rows = -(-batch // machines.world)
+    bytes_per_row = 4 * source.cells * source.vocabulary.size
+    check_memory(rows, bytes_per_row, device, "batch", "items", "use a smaller --batch, or more machines")

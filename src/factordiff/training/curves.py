@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.pictures import png
 from factordiff.training.log import read_log
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import CheckpointError, InvalidInput, MissingDependency
-from factordiff.experts.store import write_whole
+from factordiff.errors import CheckpointError, FileError, InvalidInput, MissingDependency
+from factordiff.files import write_whole
 from factordiff.schema.json_file import check_regular, parse_object
 
 Event = dict[str, Any]
@@ -69,7 +69,7 @@ class JsonLines:
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
-            raise CheckpointError(f"{self.path}: cannot be written ({error.strerror})") from error
+            raise FileError(f"{self.path}: cannot be written ({error.strerror})") from error
 
 
 class TensorBoard:

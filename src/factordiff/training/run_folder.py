@@ -12,6 +12,7 @@ from factordiff.experts.config_file import STARTED_FROM
 from factordiff.experts.network import Network
 from factordiff.experts.store import configure, save_expert
 from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
+from factordiff.locks import Lock
 from factordiff.schema.bound import shown
 from factordiff.schema.objects import Maybe, Named, Parts
 from factordiff.schema.values import Text, Whole
@@ -34,9 +35,11 @@ class RunFolder:
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
         self.path, self.identity = path, identity
+        self.lock = Lock.of_folder(path)
 
     def open(self, resume: bool) -> tuple[checkpoint.Checkpoint, list[str]] | None:
         """Make the folder ready; the checkpoint to go on from, and a sentence for each damaged one passed over."""
+        self.lock.take()
         checkpoint.make_folder(self.path)
         found = checkpoint.latest(self.path)
         if found is None:

@@ -142,6 +142,12 @@ class Settings:
         return {key: value for key, value in self.as_json().items() if key not in MAY_CHANGE}
 
 
+def check_minutes(name: str, minutes: float | None) -> None:
+    """Refuse a time limit that never comes, as no clock ever reaches NaN."""
+    if minutes is not None and not 0 < minutes < float("inf"):
+        raise InvalidInput(f"{name}: expected a finite positive number, got {minutes!r}")
+
+
 # What may differ between a checkpoint and the run that continues it: when to stop, what to look at, how to compute.
 MAY_CHANGE = frozenset(
     {

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from torch import Tensor
 
 from factordiff.experts.store import build, load_weights, network_for, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint, restore
-from factordiff.training.computation import as_dtype, decided
+from factordiff.training.computation import as_dtype, check_batch, decided
 from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines, device_name
 from factordiff.training.progress import Progress
 from factordiff.training.run_folder import RunFolder
-from factordiff.training.settings import Settings
+from factordiff.training.settings import Settings, check_minutes
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
 from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
@@ -57,6 +58,7 @@ class Trainer:
         self.stopped_by = ""
         self.diverged, self.seconds_saving = False, 0.0
         self._saved = (-1, -1)  # the step and the last check of the newest checkpoint
+        check_batch(settings.batch, source, self.device, self.machines)
         network = build(settings.backbone, settings.network, settings.seed)
         self.started_from: dict[str, Any] | None = None  # whose weights these were at first
         if init_from is not None:
@@ -119,20 +121,23 @@ class Trainer:
 
         `started` (a reading of `time.monotonic`) is when the minutes began to count.
         """
+        check_minutes("max_minutes", max_minutes)
         began = time.monotonic()
         limit = math.inf if max_minutes is None else 60.0 * max_minutes
         before, first = self.progress.seconds, self.done
         origin = began - before  # where the clock of the whole run would have started without a pause
         parameters, device = self.step.network.layout.count, device_name(self.device)
         self._tell({"event": "start", "step": self.done, "parameters": parameters, "device": device})
-        with caught_signals() as signalled:
+        # The folder was locked when it was opened, and is until the run has ended.
+        alone = nullcontext() if self.folder is None else self.folder.lock
+        with alone, caught_signals() as signalled:
             begun = started or began
             self._loop(begun, begun + limit, min(8.0, 0.1 * limit), signalled, origin)
             self.progress.seconds = time.monotonic() - origin
             finished = not self.stopped_by
             if not finished:  # whoever stopped the run may not wait for the last check
                 self._save()
-            measured = self._check(last=True)
+            measured = self._check(last=not self.diverged)  # what is not finite draws nothing
             if finished:
                 self._save()
             if self.best is not None:  # what is said at the end is true of the weights that are kept
@@ -239,9 +244,9 @@ class Trainer:
         return measured
 
     def _save(self) -> None:
-        """Write checkpoint and weights, unless this moment is saved already."""
+        """Write checkpoint and weights, unless this moment is saved already; weights that nobody could use are not."""
         now = (self.done, self.progress.last_check)
-        if self.folder is None or now == self._saved:
+        if self.folder is None or now == self._saved or not bool(self.step.ema.isfinite().all()):
             return
         began = time.monotonic()
         with torch.no_grad():

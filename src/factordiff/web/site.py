@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.web.record import Recording
 
 STATIC = Path(__file__).parent / "static"

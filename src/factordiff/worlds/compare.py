@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
+from factordiff.locks import Lock
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.solving.team import ExpertLike, compose
@@ -103,11 +105,12 @@ def assembled(
     measures = setting.metric.measures
     names = [measure.name for measure in measures]
     found: list[Row] = []
-    for entry in rows:
-        if entry.prepare is None:
-            continue
-        records = run(entry, setting, queries, folder, watch)
-        found.append(row_of(entry.label, entry.family, records, names, _note(setting, entry.label)))
+    with nullcontext() if folder is None else Lock.of_folder(folder.path):
+        for entry in rows:
+            if entry.prepare is None:
+                continue
+            records = run(entry, setting, queries, folder, watch)
+            found.append(row_of(entry.label, entry.family, records, names, _note(setting, entry.label)))
     if any(entry.prepare is None for entry in rows):
         found.append(union(found, measures[0]))
     families = ["alone", "one number per expert", "per sample", FACTOR, "bound"]

@@ -13,6 +13,7 @@ from torch import Tensor
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import take
+from factordiff.tensors import as_tensor
 
 NOBODY = -1  # the owner of a cell that no expert owns
 
@@ -108,6 +109,6 @@ def as_queries(data: Queries | Sequence[Any]) -> Queries:
             "data: expected Queries, or a tuple (x_t, x_0) or (x_t, x_0, condition) of tokens with masks, the right "
             f"tokens and what experts are told, got {type(data).__name__}"
         )
-    x_t, x_0 = data[0], data[1]
+    x_t, x_0 = as_tensor("x_t", data[0]), as_tensor("x_0", data[1])
     condition = data[2] if len(data) == 3 else None
     return Queries(x_t, x_0, tuple(map(str, range(len(x_t)))), condition)

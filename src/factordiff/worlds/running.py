@@ -13,7 +13,7 @@ from factordiff.errors import DataError
 from factordiff.evaluation.benchmark import Record
 from factordiff.evaluation.provenance import commit
 from factordiff.evaluation.records import SUFFIX, Batch, append, open_records
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 from factordiff.training.machines import choose_device, device_name
 from factordiff.worlds.answering import records_of
 from factordiff.worlds.methods import Entry

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from factordiff.errors import CheckpointError, DataError, Unavailable
-from factordiff.experts.store import write_whole
+from factordiff.files import write_whole
 
 FOLDER = "FACTORDIFF_DATA"  # the environment's word on where fetched things go
 
@@ -131,7 +131,6 @@ def checkpoint(path: Path, wheel: Wheel) -> Any:
 
 def keep(folder: Path, weights: Mapping[str, Tensor], config: Mapping[str, Any], wheel: Wheel) -> None:
     """Weights and configuration in a folder; the configuration comes last."""
-    folder.mkdir(parents=True, exist_ok=True)
     said = {**config, "source": f"{wheel.package}=={wheel.version}", "license": wheel.licence}
     own = {name: weight.detach().clone().contiguous() for name, weight in weights.items()}  # tied ones too
     write_whole(folder / "model.safetensors", safetensors.torch.save(own, {"format": "pt"}))

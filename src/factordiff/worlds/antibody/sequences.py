@@ -8,13 +8,13 @@ FASTA holds residues alone: no regions, and each sequence is its own clone.
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from factordiff.errors import DataError
+from factordiff.files import MOST_UNPACKED, read_regular, unpacked
 
 RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
 REGIONS = ("fwr1", "cdr1", "fwr2", "cdr2", "fwr3", "cdr3", "fwr4")
@@ -40,9 +40,9 @@ def read_sequences(path: Path) -> list[Sequence]:
     """The sequences of a file, each different one once; its ending says what it is, .gz is unpacked."""
     name = path.name.lower().removesuffix(".gz")
     try:
-        data = path.read_bytes()
-        lines = (gzip.decompress(data) if path.name.lower().endswith(".gz") else data).decode().splitlines()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        data = read_regular(path, MOST_UNPACKED)
+        lines = (unpacked(data, path) if path.name.lower().endswith(".gz") else data).decode().splitlines()
+    except UnicodeDecodeError as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
     if name.endswith((".tsv", ".airr", ".tab")):
         found = list(_airr(lines, path))
