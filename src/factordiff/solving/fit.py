@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,9 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.store import weight_hash
 from factordiff.fitting.data import FittingData, as_data
 from factordiff.fitting.diagnosis import Diagnosis, diagnose
+from factordiff.fitting.heads import fit_heads
 from factordiff.fitting.heard import hear
 from factordiff.fitting.report import FitReport, Score, Trial
-from factordiff.fitting.heads import fit_heads
 from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search
 from factordiff.fitting.workplace import Workplace
