@@ -181,6 +181,10 @@ def test_the_table_in_every_form() -> None:
     assert "cells, \\%" in table.latex()
     with pytest.raises(InvalidInput, match="row: expected one of left, right, mixture"):
         table["lefft"]
+    differences = table.against("mixture")
+    assert differences.headings == ("minus mixture", "cells, % [95 %]", "exact, % [95 %]")
+    assert ("right", "-50.0 [-50.0, -50.0]", "+0.0 [+0.0, +0.0]") in differences.rows
+    assert len(differences.rows) == len(table) - 1
 
 
 def test_bounds_against_slow_versions() -> None:

@@ -10,13 +10,14 @@ import torch
 
 from factordiff import Queries, compare
 from factordiff.errors import InvalidInput
+from factordiff.sampling.adaptive import ByProduct
 from factordiff.toy.painting import IndependentCells
-from factordiff.worlds import fitting, router_fitting
+from factordiff.worlds import fitting, router_fitting, sides
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.compare import FITTED, METHODS, prepared_setting
+from factordiff.worlds.fitting import evidence_choices
 from factordiff.worlds.metric import CELLS, NATS
 from factordiff.worlds.router_fitting import heard_queries
-from factordiff.worlds.sides import sides
 from tests.fitting.worlds import halves
 
 LEARNED = "fitted:learned[steps=60;head=mixture]"
@@ -82,17 +83,17 @@ def test_nobody_learns_from_what_is_asked_in_the_end() -> None:
 def test_what_is_alike_is_on_one_side() -> None:
     x = torch.zeros(40, 4, dtype=torch.int64)
     clusters = tuple(f"c{number % 13}" for number in range(40))
-    fit, choose = sides(Queries(x, x, clusters))
+    fit, choose = sides.sides(Queries(x, x, clusters))
     assert len(fit) + len(choose) == 40
     assert 10 <= len(choose) <= 13
     assert not {clusters[place] for place in fit} & {clusters[place] for place in choose}
     # Made of two sources each: what shares one with those that choose fits nothing.
     made_of = torch.stack([torch.arange(40), (torch.arange(40) * 7 + 1) % 40], 1)
-    fit, choose = sides(Queries(x, x, ("one",) * 40, made_of=made_of))
+    fit, choose = sides.sides(Queries(x, x, ("one",) * 40, made_of=made_of))
     assert not set(made_of[fit].flatten().tolist()) & set(made_of[choose].flatten().tolist())
     assert len(fit) + len(choose) < 40
     with pytest.raises(InvalidInput, match="expected queries to fit on and others, not alike, to choose by"):
-        sides(Queries(x, x, ("one",) * 40))
+        sides.sides(Queries(x, x, ("one",) * 40))
 
 
 def test_what_is_given_is_never_hidden() -> None:
@@ -100,7 +101,7 @@ def test_what_is_given_is_never_hidden() -> None:
     x_t = data.x_t.clone()
     x_t[:, ::3] = data.x_0[:, ::3]
     data = Queries(x_t, data.x_0, data.clusters, data.condition)
-    fit, choose = sides(data)
+    fit, choose = sides.sides(data)
     decoded = prepared_setting(experts, CELLS, validation=data, reveal="fast", batch=5)
     heard = heard_queries(data, fit, choose, decoded, "")
     assert not any((one.asked & (one.x_0 == 0)).any() for one in heard)
@@ -185,6 +186,9 @@ def test_a_row_may_keep_what_it_fixes() -> None:
     row = "fitted:evidence[factors=row]"
     table = compare(experts, row, data, "cells", validation=asked(4, 2)[1], layout=(2, 4), budget=2)
     assert "factors" not in table.about[row]["options"]
+    assert table.about[row]["options"]["reveal"] in ("fast", "confidence:16")
+    fast = prepared_setting(experts, CELLS, reveal=ByProduct(0.9))
+    assert evidence_choices(fast, data)["reveal"] == ("product:0.9", "confidence:16")
     with pytest.raises(InvalidInput, match="fits weights itself; leave it out, or name mixture alone"):
         compare(experts, "fitted:mixture[weights=1,2]", data, validation=data)
 

@@ -169,7 +169,7 @@ def _along(
     def at(place: float) -> Place:
         return (*here[:number], place, *here[number + 1 :])
 
-    line = {here[number]: tried(here)}
+    line: dict[float, Value] = {here[number]: tried(here)}
 
     def add(place: float) -> bool:
         found = tried(at(place))

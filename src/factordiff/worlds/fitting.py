@@ -11,6 +11,8 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Demonstrated
 from factordiff.fitting.search import FITTABLE, Fittable, fittable, search
 from factordiff.sampling.request import common_vocabulary
+from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.rules import rule_name
 from factordiff.worlds.answering import value_of
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Answering, Prepared, Setting
@@ -109,9 +111,18 @@ def evidence_choices(setting: Setting, queries: Queries) -> dict[str, tuple[str,
         found["given_evidence"] = ("none", "folds")
     if isinstance(queries.condition, Demonstrated):
         found["demonstration_evidence"] = ("none", "all")
-    if setting.metric.mode == "decoded":
-        found["reveal"] = tuple(dict.fromkeys((str(setting.reveal), ON_THE_WAY)))
+    rule = setting.reveal if isinstance(setting.reveal, str) else _rule_name(setting.reveal)
+    if setting.metric.mode == "decoded" and rule is not None:
+        found["reveal"] = tuple(dict.fromkeys((rule, ON_THE_WAY)))
     return found
+
+
+def _rule_name(rule: RevealRule) -> str | None:
+    """What a rule is called; one of somebody's own has no name, and stays as it is."""
+    try:
+        return rule_name(rule)
+    except InvalidInput:
+        return None
 
 
 def _named(factors: str) -> bool:

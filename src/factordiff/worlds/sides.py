@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 
 import torch
 from jaxtyping import Int
@@ -29,13 +30,13 @@ def sides(queries: Queries) -> tuple[Fit, Choose]:
         made_of = [[str(one) for one in row] for row in queries.made_of.tolist()]
     first = [of_query[0] for of_query in made_of]
     groups = sorted(set(first), key=lambda name: hashlib.sha256(name.encode()).digest())
-    choosing: set[str] = set()
+    sizes, choosing = Counter(first), set[str]()
     count = 0
     for group in groups[:-1]:  # one is left to fit on
         if count >= CHOOSING * len(queries):
             break
         choosing.add(group)
-        count += first.count(group)
+        count += sizes[group]
     choose = [place for place, group in enumerate(first) if group in choosing]
     kept_apart = {name for place in choose for name in made_of[place]}
     fit = [place for place, of_query in enumerate(made_of) if kept_apart.isdisjoint(of_query)]
