@@ -11,7 +11,7 @@ import torch
 from factordiff import Mixture, compose
 from factordiff.composition.learned import Learned, combined
 from factordiff.composition.mixture import mixture
-from factordiff.composition.router import Head, Router, RouterConfig
+from factordiff.composition.router import Head, Kind, Router, RouterConfig
 from factordiff.composition.router_features import LEAST_LOG
 from factordiff.fitting import router_fit
 from factordiff.fitting.heard import Heard, hear
@@ -109,6 +109,24 @@ def test_one_seed_one_router_another_seed_another() -> None:
     )
     assert torch.equal(one, two)
     assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("kind", ["shared", "neighbourhood"])
+def test_rows_of_several_lengths_are_fitted_together(kind: Kind) -> None:
+    config = RouterConfig(2, 3, kind)
+    longer, shorter = (hear(*halves(12, cells=cells)) for cells in (8, 4))
+    router = drawn_router(config)
+    each = [held_out_loss(one, router) for one in (longer, shorter)]
+    both = held_out_loss([longer, shorter], router)
+    assert both == pytest.approx(sum(each) / 2, rel=1e-5)  # as many rows of either length
+    # Cut into two, rows are the same rows: the same are drawn, and what is learned is the same.
+    here, there = two_sides(longer, 12)
+    first, second = (here.rows(part) for part in torch.arange(len(here)).split(len(here) // 2))
+    settings = replace(QUICK, steps=10)
+    whole = fit_router(here, there, config, settings)
+    cut = fit_router([first, second], [there], config, settings)
+    assert cut.loss == pytest.approx(whole.loss, rel=1e-3)
+    assert cut.loss < 0.9 * whole.curve[0][1]
 
 
 def test_an_interrupted_fit_goes_on_to_the_same_router(tmp_path: Path) -> None:

@@ -9,28 +9,78 @@ import pytest
 
 from factordiff.composition.method import spec
 from factordiff.errors import InvalidInput
-from factordiff.fitting.report import Score
-from factordiff.fitting.search import FITTABLE, fittable, search
+from factordiff.fitting.search import FACTOR, FITTABLE, FURTHEST, fittable, search
+
+BOTH = (1.0, 1.0)  # where a pair of numbers begins
 
 
 def peak(at: float) -> Any:
     """Best where the second expert's temperature is `at`."""
 
-    def score(setting: dict[str, Any]) -> Score:
-        _, second = setting.get("temperatures", (1.0, 1.0))
-        return Score(1.0 - 0.1 * abs(math.log(second / at)), 0.0)
+    def value(setting: dict[str, Any]) -> float:
+        _, second = setting.get("temperatures", BOTH)
+        return -abs(math.log(second / at))
 
-    return score
+    return value
 
 
 @pytest.mark.parametrize("at", [0.01, 0.25, 1.0, 0.7, 300.0])
 def test_it_finds_a_peak_wherever_it_is(at: float) -> None:
-    coordinates = fittable("temperatures").coordinates(2)
-    trials, chosen = search(coordinates, 2, 24, peak(at))
-    found = dict(trials[chosen].setting).get("temperatures", (1.0, 1.0))
-    assert found[0] == 1.0
-    assert abs(math.log(found[1] / at)) < math.log(4) / 8
-    assert len(trials) <= 24
+    found = search(fittable("temperatures").coordinates(2), 2, 24, peak(at))
+    first, second = found.best.get("temperatures", BOTH)
+    assert first == 1.0
+    assert abs(math.log(second / at)) < math.log(4) / 8
+    assert len(found.settings) <= 24
+    assert not found.edge
+
+
+def test_a_grid_sees_what_lies_behind_a_plain() -> None:
+    def value(setting: dict[str, Any]) -> float:
+        return float(setting.get("weights", BOTH)[1] == 1 / 64)  # nothing on the way there is any better
+
+    found = search(fittable("weights").coordinates(2), 2, 24, value)
+    assert found.best["weights"] == (1.0, 1 / 64)
+
+
+def test_a_grid_gets_longer_and_says_where_it_ends() -> None:
+    coordinates = fittable("weights").coordinates(2)
+    endless = search(coordinates, 2, 24, lambda setting: setting.get("weights", BOTH)[1])
+    assert endless.best["weights"][1] == FACTOR**FURTHEST
+    assert endless.edge
+    short = search(coordinates, 2, 3, lambda setting: setting.get("weights", BOTH)[1])
+    assert short.edge  # the trials came to an end
+    far = search(coordinates, 2, 24, lambda setting: -abs(setting.get("weights", BOTH)[1] - 4.0**5))
+    assert far.best["weights"][1] == 4.0**5
+    assert not far.edge
+
+
+def test_several_numbers_are_found_one_after_the_other() -> None:
+    def value(setting: dict[str, Any]) -> float:
+        _, second, third = setting.get("weights", (1.0,) * 3)
+        return -abs(math.log(second / 0.3)) - abs(math.log(third / 90.0))
+
+    best = search(fittable("weights").coordinates(3), 3, 40, value).best["weights"]
+    assert best[0] == 1.0
+    assert abs(math.log(best[1] / 0.3)) < math.log(4) / 4
+    assert abs(math.log(best[2] / 90.0)) < math.log(4) / 4
+
+
+def test_choices_are_tried_among_the_numbers() -> None:
+    def value(setting: dict[str, Any]) -> float:
+        good = setting["factors"] == "row"
+        return good - abs(math.log(setting.get("evidence_temperature", 1.0) / 16.0))
+
+    coordinates = fittable("evidence").coordinates(2, choices={"factors": ("near:2", "whole", "row")})
+    found = search(coordinates, 2, 24, value)
+    assert found.best["factors"] == "row"
+    assert found.best["evidence_temperature"] == 16.0
+    assert {setting["factors"] for setting in found.settings} == {"near:2", "whole", "row"}
+
+
+def test_a_products_sharpness_matters_to_likelihoods_alone() -> None:
+    assert [one.expert for one in fittable("product").coordinates(2)] == [1]
+    assert [one.expert for one in fittable("product").coordinates(2, likelihood=True)] == [0, 1]
+    assert [one.expert for one in fittable("mixture").coordinates(2, likelihood=True)] == [1]
 
 
 @pytest.mark.parametrize("budget", [1, 3, 8])
@@ -38,30 +88,29 @@ def test_it_finds_a_peak_wherever_it_is(at: float) -> None:
 def test_every_method_gets_the_same_number_of_trials(what: str, budget: int) -> None:
     seen: list[dict[str, Any]] = []
 
-    def score(setting: dict[str, Any]) -> Score:
+    def value(setting: dict[str, Any]) -> float:
         spec(FITTABLE[what].method).check(setting, ["a", "b", "c"])
         seen.append(setting)
-        return Score(len(seen) / 100, 0.0)  # always a little better
+        return float(len(seen))  # always a little better
 
-    trials, chosen = search(fittable(what).coordinates(3), 3, budget, score)
-    assert len(trials) == len(seen) == budget
-    assert chosen == budget - 1
-    assert seen[0] == {}
+    found = search(fittable(what).coordinates(3), 3, budget, value)
+    assert list(found.settings) == seen
+    assert len(seen) == budget
+    assert found.chosen == budget - 1
 
 
 def test_of_equals_the_first_is_chosen() -> None:
-    trials, chosen = search(fittable("weights").coordinates(2), 2, 6, lambda setting: Score(0.5, 0.5))
-    assert chosen == 0
-    assert len(trials) == 6
-    assert len({str(trial.setting) for trial in trials}) == 6
+    found = search(fittable("weights").coordinates(2), 2, 6, lambda setting: 0.5)
+    assert found.chosen == 0
+    assert not found.edge
+    assert len({str(setting) for setting in found.settings}) == 6
 
 
-def test_more_cells_right_break_a_tie() -> None:
-    def score(setting: dict[str, Any]) -> Score:
-        return Score(0.5, setting.get("weights", (1.0, 1.0))[1] / 100)
+def test_a_tie_is_broken_by_what_comes_after() -> None:
+    def value(setting: dict[str, Any]) -> tuple[float, float]:
+        return 0.5, setting.get("weights", BOTH)[1]
 
-    trials, chosen = search(fittable("weights").coordinates(2), 2, 4, score)
-    assert trials[chosen].setting["weights"][1] > 1
+    assert search(fittable("weights").coordinates(2), 2, 4, value).best["weights"][1] > 1
 
 
 def test_names_and_budgets_that_make_no_sense_are_refused() -> None:
@@ -69,4 +118,4 @@ def test_names_and_budgets_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InvalidInput, match="what: expected one of router, temperatures"):
         fittable("luck")
     with pytest.raises(InvalidInput, match="budget: expected a whole number of at least 1, got 0"):
-        search([], 2, 0, lambda setting: Score(0, 0))
+        search([], 2, 0, lambda setting: 0.0)

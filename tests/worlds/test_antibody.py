@@ -31,6 +31,7 @@ from factordiff.worlds.antibody.sequences import CODONS, REGIONS, RESIDUES, read
 from factordiff.worlds.antibody.world import ALAKAZAM, RATES, Antibody, hidden_cells, in_split
 from factordiff.worlds.catalogue import compare_world
 
+EARNED = "fitted:evidence,fitted:learned[steps=3;head=product],fitted:learned[kind=neighbourhood;steps=3;head=mixture]"
 CODON_OF = {residue: codon for codon, residue in CODONS.items()}
 
 
@@ -246,14 +247,19 @@ def test_the_world_runs_on_tiny_models(folder: Path) -> None:
     ]
     antibody = Antibody(airr(folder / "some.tsv", rows))
     table = compare_world(
-        antibody, "alone,mixture,fitted:product,routing-by-region,oracle,union", validation=6
+        antibody,
+        f"alone,mixture,fitted:product,{EARNED},routing-by-region,oracle,union",
+        validation=15,
+        budget=4,
     )
     assert {row.label for row in table.rows} >= {
         "sapiens",
         "antiberty",
         "fitted:product",
         "routing-by-region",
+        *EARNED.split(","),
     }
+    assert table["fitted:evidence"].passes == 10  # four folds of what is given
     nats = {row.label: row.value(table.main) for row in table.rows}
     assert nats["oracle"] <= nats["union"] <= min(nats["sapiens"], nats["antiberty"])
     of_cdr3 = next(measure for measure in table.measures if measure.name == "nats cdr3")

@@ -36,7 +36,9 @@ def test_the_list_has_every_world() -> None:
 
 
 def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
-    shown = run("compare", "toy-halves-sure", "--methods", "mixture,routing,told", "--out", str(tmp_path))
+    words = ("--methods", "mixture,routing,told", "--against", "mixture", "--out", str(tmp_path))
+    shown = run("compare", "toy-halves-sure", *words)
+    assert "minus mixture" in shown
     assert "toy-halves-sure, test. Every outcome enumerated" in shown
     place = tmp_path / "toy-halves-sure" / "test"
     assert "| told | 0.000 |" in (place / "table.md").read_text()

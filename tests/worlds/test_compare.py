@@ -13,7 +13,6 @@ from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavaila
 from factordiff.toy.painting import IndependentCells
 from factordiff.worlds import running
 from factordiff.worlds.bounds import Oracle, Told
-from factordiff.worlds.fitting import search
 from factordiff.worlds.methods import entries, split_methods, tried
 from factordiff.worlds.metric import EXACT, as_metric
 from factordiff.worlds.queries import as_queries
@@ -71,26 +70,15 @@ def test_fitted_numbers_come_from_validation_and_are_said() -> None:
     )
     assert table["mixture"].value(table.main) == 0.0
     assert table["fitted:mixture"].value(table.main) == 1.0
-    numbers = table.about["fitted:mixture"]["weights"]
+    numbers = table.about["fitted:mixture"]["options"]["weights"]
     assert numbers[0] == 1.0
     assert numbers[1] < 1.0
     assert table.about["fitted:mixture"]["queries"] == 2
     assert f"{numbers[1]:.3g}" in table["fitted:mixture"].note
     assert table.base is not None
     assert table.base.label.startswith("fitted:")
-    with pytest.raises(InvalidInput, match="chooses numbers on validation queries, and there are none"):
+    with pytest.raises(InvalidInput, match="is fitted on validation queries, and there are none"):
         compare(experts(), "fitted:mixture", queries())
-
-
-def test_the_search_finds_the_best_of_its_grid_and_makes_it_longer() -> None:
-    one = search(lambda numbers: -abs(numbers[1] - 200.0), 2, (1,))
-    assert one.numbers == (1.0, 150.0)  # 50, then 150, then 450 is worse
-    assert not one.edge
-    assert search(lambda numbers: numbers[1], 2, (1,)).edge
-    three = search(lambda numbers: -abs(numbers[1] - 0.3) - abs(numbers[2] - 90.0), 3, (1, 2))
-    assert three.numbers == (1.0, 0.3, 90.0)  # 10, 30 and 90 in one sweep
-    flat = search(lambda numbers: 0.0, 3, (1, 2))
-    assert flat.numbers == (1.0, 1.0, 1.0)
 
 
 def test_the_share_of_the_way_is_from_the_best_scalar_to_the_oracle() -> None:
@@ -172,11 +160,8 @@ def test_records_continue_where_they_stopped(tmp_path: Path, monkeypatch: pytest
     first = compare(
         experts(), "fitted:mixture", queries(), watch=lambda *said: heard.append(said), **settings
     )
-    rows = [said for said in heard if said[0] == "fitted:mixture"]
-    assert rows == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
-    fits = [said for said in heard if said[0] == "fitting mixture"]
-    assert [done for _, done, _ in fits] == list(range(len(fits)))
-    assert fits[-1][1] == fits[-1][2] == first.about["fitted:mixture"]["runs"]
+    # What was fitted before is not fitted again.
+    assert heard == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
     again = compare(experts(), "fitted:mixture", queries(), **settings)
     assert again.text() == first.text()
     assert again.about == first.about
@@ -196,6 +181,10 @@ def test_the_table_in_every_form() -> None:
     assert "cells, \\%" in table.latex()
     with pytest.raises(InvalidInput, match="row: expected one of left, right, mixture"):
         table["lefft"]
+    differences = table.against("mixture")
+    assert differences.headings == ("minus mixture", "cells, % [95 %]", "exact, % [95 %]")
+    assert ("right", "-50.0 [-50.0, -50.0]", "+0.0 [+0.0, +0.0]") in differences.rows
+    assert len(differences.rows) == len(table) - 1
 
 
 def test_bounds_against_slow_versions() -> None:
@@ -239,7 +228,10 @@ def test_the_names_of_rows() -> None:
     [
         ("told", "'told' needs the owner of each cell"),
         ("nonsense", "methods: expected alone, told, .* got 'nonsense'"),
-        ("fitted:superdiff", "expected fitted: and one of mixture, product, routing"),
+        ("fitted:vote", "expected fitted: and one of learned, routing, product, mixture, superdiff"),
+        ("fitted:learned[kind=tall]", r"kind=shared\|neighbourhood, .* got kind=tall"),
+        ("fitted:learned[head=three]", "head: expected one of mixture, product, both, got 'three'"),
+        ("fitted:evidence[factors=cloud]", "factors: expected one of pixel"),
         ("mixture[weights]", r"expected mixture\[option=value;option=value\]"),
         ("mixture[beta=1,1]", "beta: the method 'mixture' does not take it"),
         ("mixture[reveal=nonsense]", "reveal: expected fast, exact"),

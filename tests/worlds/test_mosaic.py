@@ -25,6 +25,7 @@ from factordiff.worlds.mosaic.demonstrations import demonstration_evidence, hide
 from factordiff.worlds.mosaic.mosaics import drawn_queries, mosaics, owners
 from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of, tasks_of, training_commands
 from factordiff.worlds.mosaic.world import Mosaic
+from factordiff.worlds.sides import sides
 from tests.solving_experts import TINY
 
 
@@ -155,6 +156,32 @@ def test_the_world_runs_on_tiny_networks(folders: dict[str, Path]) -> None:
     assert table["mixture"].passes == 2 * 4 * 4  # steps, experts, quarters
     assert table["demonstrations"].passes == 2 * 4 * 4 + 3 * 4 * 4
     assert all(0 <= row.value(measure) <= 1 for row in table.rows for measure in table.measures)
+
+
+def test_what_is_earned_runs_on_tiny_networks(folders: dict[str, Path]) -> None:
+    learned = "fitted:learned[steps=2;head=mixture]"
+    table = compare_world(
+        world("arc-mosaic", folders=folders),
+        f"fitted:demonstrations,{learned}",
+        limit=1,
+        validation=4,
+        budget=2,
+        reveal="confidence:2",
+    )
+    assert table["fitted:demonstrations"].passes == 2 * 4 * 4 + 3 * 4 * 4
+    assert "evidence_temperature" in table.about["fitted:demonstrations"]["options"] or (
+        table.about["fitted:demonstrations"]["options"] == {}
+    )
+    assert (table.about[learned]["fitted on"], table.about[learned]["chosen on"]) == (3, 1)
+
+
+def test_a_routers_sides_share_no_query(listed: EvaluationSet) -> None:
+    some = mosaics("validation", 400, listed)
+    assert some.made_of is not None
+    fit, choose = sides(some)
+    assert len(choose) >= 100
+    assert len(fit) > 50
+    assert not set(some.made_of[fit].flatten().tolist()) & set(some.made_of[choose].flatten().tolist())
 
 
 def test_experts_that_are_not_there_are_said() -> None:

@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.errors import DataError, InvalidInput, Unavailable
+from factordiff.evaluation.document import Table as Made
 from factordiff.files import check_folder, read_regular, write_whole
 from factordiff.training.machines import choose_device
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.chart import bars, shares
-from factordiff.worlds.comparison import Comparison
 from factordiff.worlds.methods import ALONE, BOUND
 from factordiff.worlds.world import World
 
@@ -32,6 +32,8 @@ class Request:
     methods: str
     limit: int | None
     validation: int | None
+    budget: int
+    against: str
     split: str
     reveal: str
     batch: int
@@ -71,6 +73,7 @@ def compare_and_show(request: Request, console: Console) -> None:
             split=request.split,
             limit=request.limit,
             validation=request.validation,
+            budget=request.budget,
             device=choose_device(request.device),
             batch=request.batch,
             seed=request.seed,
@@ -78,7 +81,9 @@ def compare_and_show(request: Request, console: Console) -> None:
             out=request.out,
             watch=watch,
         )
-    console.print(shown(table))
+    console.print(shown(table.table()))
+    if request.against:
+        console.print(shown(table.against(request.against)))
     folder = request.out / one.name / request.split
     write_whole(folder / "table.md", (table.markdown() + "\n").encode())
     write_whole(folder / "table.tex", (table.latex() + "\n").encode())
@@ -113,9 +118,8 @@ def draw_shares(folder: Path, console: Console) -> None:
     console.print(f"wrote {folder / 'shares.png'}: {', '.join(found)}", highlight=False)
 
 
-def shown(table: Comparison) -> Table:
-    """The table for a terminal."""
-    made = table.table()
+def shown(made: Made) -> Table:
+    """A table for a terminal."""
     rich = Table(title=made.caption.replace("`", ""), title_justify="left", show_edge=False, pad_edge=False)
     for place, heading in enumerate(made.headings):
         rich.add_column(heading, justify="left" if place < 2 else "right", no_wrap=place >= 2)

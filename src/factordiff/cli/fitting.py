@@ -26,13 +26,13 @@ from factordiff.files import check_folder, check_outputs, write_whole
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.data_file import read_data
 from factordiff.fitting.diagnosis import Diagnosis
+from factordiff.fitting.heads import chosen_heads
 from factordiff.fitting.report import FitReport, Trial
 from factordiff.fitting.search import fittable
 from factordiff.fitting.workplace import IDENTITY
 from factordiff.locks import Lock
 from factordiff.sampling.rules import reveal_rule
 from factordiff.solving.fit import Progress as Tell
-from factordiff.solving.fit import chosen_heads
 from factordiff.solving.team import Team, compose
 from factordiff.solving.validation_data import validation_data
 from factordiff.training.machines import choose_device
@@ -120,6 +120,10 @@ def show_report(console: Console, report: FitReport, folder: Path) -> None:
     for name, value in report.notes.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.5f}"
         console.print(f"{name}: {shown}", highlight=False)
+    if report.edge:
+        console.print(
+            "the chosen numbers are the last that were tried: a larger --budget may find better ones"
+        )
     router = f", router in {folder}" if (folder / MODEL).exists() else ""
     console.print(
         f"{report.seconds:.0f} s; team in {folder / TEAM}{router} (factordiff solve TASK --team {folder / TEAM})",

@@ -65,13 +65,20 @@ def compare_command(
         str,
         typer.Option(
             help="Rows, joined by commas: alone, a method such as mixture or routing[temperatures=1,0.25], "
-            "fitted:mixture|product|routing (numbers chosen on validation), told, oracle, union, answer-fitted."
+            "fitted:mixture|product|routing|superdiff|evidence (numbers chosen on validation), fitted:learned or "
+            "fitted:learned[kind=neighbourhood] (a router), told, oracle, union, answer-fitted."
         ),
     ] = "",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.")] = None,
     validation: Annotated[
-        int | None, typer.Option(help="Validation queries that numbers are fitted on.")
+        int | None, typer.Option(help="Validation queries that rows are fitted on.")
     ] = None,
+    budget: Annotated[
+        int, typer.Option(help="Settings that each fitted row may try on them; the same for all.")
+    ] = 24,
+    against: Annotated[
+        str, typer.Option(help="Also print every figure's paired difference to this row.")
+    ] = "",
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     reveal: Annotated[str, typer.Option(help="fast, exact, or a rule; by default the world's own.")] = "",
     expert: Annotated[
@@ -97,7 +104,9 @@ def compare_command(
         settings["folders"] = dict(_folder(one) for one in expert)
     if sequences is not None:
         settings["sequences"] = sequences
-    request = Request(name, settings, methods, limit, validation, split, reveal, batch, seed, device, out)
+    request = Request(
+        name, settings, methods, limit, validation, budget, against, split, reveal, batch, seed, device, out
+    )
     compare_and_show(request, _console())
 
 

@@ -81,12 +81,14 @@ def hear(
     rates: Sequence[float] = RATES,
     seed: int = 0,
     batch: int = BATCH,
+    ids: Int[Tensor, " item"] | None = None,
     folder: Path | None = None,
     on_pass: Callable[[int, int], None] | None = None,
 ) -> Heard:
     """Ask every expert about every item at every rate, once; `on_pass(done, total)` hears how far it is.
 
-    With a `folder` each batch is kept there as it comes, and found again after an interruption.
+    `ids` are the numbers that the items go by, here and in what is hidden (None: they are counted). With a `folder`
+    each batch is kept there as it comes, and found again after an interruption.
     """
     vocabulary = common_vocabulary(experts)
     check_tokens(data.answers, vocabulary)
@@ -101,13 +103,14 @@ def hear(
         file = None if folder is None else folder / f"passes-{number:05d}.safetensors"
         part = None if file is None else _found(file, vocabulary.mask, data.answers.device)
         if part is None:
-            part = _heard(experts, data, items, rates, seed, vocabulary.mask)
+            known = items if ids is None else ids.to(items.device)[items]
+            part = _heard(experts, data, items, rates, seed, vocabulary.mask, known)
             if file is not None:
                 _keep(file, part)
         parts.append(part)
         if on_pass is not None:
             on_pass(int(items[-1] + 1) * len(rates) * len(experts), total)
-    return _joined(parts)
+    return joined(parts)
 
 
 def _heard(
@@ -117,10 +120,11 @@ def _heard(
     rates: Sequence[float],
     seed: int,
     mask: int,
+    ids: Int[Tensor, " item"],
 ) -> Heard:
     part = data.part(items)
     x_0, cell = part.answers, torch.arange(part.answers.shape[1], device=items.device)
-    numbers = uniform(seed, Purpose.CORRUPT, items[:, None], cell)
+    numbers = uniform(seed, Purpose.CORRUPT, ids[:, None], cell)
     forward, state = Forward(experts, part.condition, len(items)), SamplerState.begin(x_0, mask, len(experts))
     said, rows, hidden = [], [], []
     densities, density = [], state.log_density
@@ -141,7 +145,7 @@ def _heard(
         x_0.repeat(len(rates), 1),
         torch.cat(hidden),
         torch.cat(densities, 1),
-        items.repeat(len(rates)),
+        ids.repeat(len(rates)),
         torch.tensor(rates, device=items.device).repeat_interleave(len(items)),
         mask,
     )
@@ -150,7 +154,8 @@ def _heard(
 _TENSORS = ("log_probs", "x_t", "x_0", "asked", "log_density", "item", "rate")
 
 
-def _joined(parts: Sequence[Heard]) -> Heard:
+def joined(parts: Sequence[Heard]) -> Heard:
+    """The rows of several, which are of one length."""
     each = {name: [getattr(part, name) for part in parts] for name in _TENSORS}
     joined = {
         name: torch.cat(tensors, 1 if name in ("log_probs", "log_density") else 0)

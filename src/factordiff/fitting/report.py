@@ -48,6 +48,7 @@ class FitReport:
     held: int  # that chose
     seconds: float = 0.0
     notes: Mapping[str, Any] = field(default_factory=dict)
+    edge: bool = False  # of some number nothing was tried beyond the chosen one
 
     @property
     def best(self) -> Trial:

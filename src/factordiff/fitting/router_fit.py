@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,25 +53,28 @@ class Fitted:
 
 
 def fit_router(
-    fitted: Heard,
-    held: Heard,
+    fitted: Heard | Sequence[Heard],
+    held: Heard | Sequence[Heard],
     config: RouterConfig,
     settings: FitSettings | None = None,
     *,
     checkpoint: Path | None = None,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Fitted:
-    """Fit on some rows, keep what is best on others; with a `checkpoint` it goes on where it was interrupted."""
+    """Fit on some rows, keep what is best on others; with a `checkpoint` it goes on where it was interrupted.
+
+    Rows of different lengths are given one `Heard` for each length.
+    """
     how = settings or FitSettings()
-    here, there = _Ready(fitted, config), _Ready(held, config)
-    layout, device = Layout(config.slots()), fitted.x_t.device
+    here, there = _AllReady(fitted, config), _AllReady(held, config)
+    layout, device = Layout(config.slots()), here.device
     at = _begin(layout, how.seed, device) if checkpoint is None else _resumed(checkpoint, layout, how, device)
     if at.step == 0:
         at = replace(at, loss=float(there.loss(layout, at.vector)), curve=())
         at = replace(at, curve=((0, at.loss),))
     while at.step < how.steps:
         draws = torch.arange(how.batch, device=device)
-        rows = integers(len(fitted), how.seed, Purpose.FIT, at.step, draws)
+        rows = integers(len(here), how.seed, Purpose.FIT, at.step, draws)
         vector = at.vector.clone().requires_grad_(True)
         loss = here.loss(layout, vector, rows)
         (slope,) = torch.autograd.grad(loss, vector)
@@ -90,14 +93,36 @@ def fit_router(
 
 
 @torch.no_grad()
-def held_out_loss(heard: Heard, router: Router) -> float:
+def held_out_loss(heard: Heard | Sequence[Heard], router: Router) -> float:
     """The loss of a router on rows."""
-    ready = _Ready(heard, router.config)
-    return float(ready.loss(Layout(router.config.slots()), router.vector.to(heard.x_t.device)))
+    ready = _AllReady(heard, router.config)
+    return float(ready.loss(Layout(router.config.slots()), router.vector.to(ready.device)))
+
+
+class _AllReady:
+    """Rows of one length or several: a row is always seen without anything behind its end."""
+
+    def __init__(self, heard: Heard | Sequence[Heard], config: RouterConfig) -> None:
+        each = [heard] if isinstance(heard, Heard) else list(heard)
+        self.each = [_Ready(one, config) for one in each]
+        self.starts = torch.tensor([0, *(len(one) for one in each)]).cumsum(0).tolist()
+        self.device = each[0].x_t.device
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def loss(self, layout: Layout, vector: Tensor, rows: Tensor | None = None) -> Float[Tensor, ""]:
+        """The mean loss of some rows, or of all."""
+        parts = []
+        for ready, first, end in zip(self.each, self.starts, self.starts[1:], strict=False):
+            here = None if rows is None else rows[(rows >= first) & (rows < end)] - first
+            if here is None or len(here):
+                parts.append(ready.loss(layout, vector, here))
+        return torch.stack(parts).sum() / (len(self) if rows is None else len(rows))
 
 
 class _Ready:
-    """Rows with their features worked out, once for all steps."""
+    """Rows of one length with their features worked out, once for all steps."""
 
     def __init__(self, heard: Heard, config: RouterConfig) -> None:
         self.heard, self.config = heard, config
@@ -112,12 +137,12 @@ class _Ready:
         )
 
     def loss(self, layout: Layout, vector: Tensor, rows: Tensor | None = None) -> Float[Tensor, ""]:
-        """The loss of some rows, or of all, piece by piece."""
+        """The loss of some rows, or of all, piece by piece, added up."""
         if rows is not None:
-            return self._sum(layout, vector, rows) / len(rows)
+            return self._sum(layout, vector, rows)
         pieces = torch.arange(len(self.heard), device=vector.device).split(256)
         with torch.no_grad():
-            return torch.stack([self._sum(layout, vector, piece) for piece in pieces]).sum() / len(self.heard)
+            return torch.stack([self._sum(layout, vector, piece) for piece in pieces]).sum()
 
     def _sum(self, layout: Layout, vector: Tensor, rows: Tensor) -> Tensor:
         heard, seen = self.heard, self.features[:, rows]

@@ -1,34 +1,42 @@
-"""A few numbers searched by trying: from where nobody set anything, along one number after the other.
+"""A few numbers searched by trying: a grid along one number after the other, then finer steps around the best.
 
-Steps that help are taken again, which leaves any grid behind; where none helps they are halved. Every method gets the
-same number of trials.
+A number at the end of its grid makes the grid longer. Every method gets the same number of trials, whoever asks: half
+of them go into the grids, as long as that allows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from factordiff.errors import InvalidInput
-from factordiff.fitting.report import Score, Trial
 
 FACTOR = 4.0  # of the first step of a number that is multiplied
 NATS = 4.0  # of one that is added to
 SMALLEST = 1 / 16  # of the first step: finer is noise
+LONGEST = 3  # steps of a first grid to either side
+FURTHEST = 8.0  # steps: no number is moved further
+
+Place = tuple[float, ...]
+Setting = dict[str, Any]
+Value = Any  # whatever has an order: a number, or a tuple of them
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One number of a method: an option of its own, or an expert's entry of an option per expert."""
+    """One number of a method: an option of its own, or an expert's entry of an option per expert; or a choice."""
 
     option: str
     expert: int | None = None
     scale: Literal["factor", "nats"] = "factor"
+    choices: tuple[Any, ...] = ()  # in place of a number; the first is where it begins
 
-    def value(self, place: float) -> float:
-        """The number at so many steps from where it begins."""
+    def value(self, place: float) -> Any:
+        """The number at so many steps from where it begins, or the choice of that place."""
+        if self.choices:
+            return self.choices[int(place)]
         return FACTOR**place if self.scale == "factor" else NATS * place
 
 
@@ -41,14 +49,25 @@ class Fittable:
     options: tuple[str, ...] = ()  # per expert, multiplied
     alone: tuple[str, ...] = ()  # one for all experts, multiplied
     added: tuple[str, ...] = ()  # per expert, added to
+    sharpens: bool = False  # the first expert's number says how sharp the whole is, which likelihoods notice
 
-    def coordinates(self, experts: int) -> list[Coordinate]:
-        """Its numbers, in the order in which they are tried."""
-        others = range(1, experts)
+    def coordinates(
+        self,
+        experts: int,
+        *,
+        likelihood: bool = False,
+        choices: Mapping[str, Sequence[Any]] | None = None,
+    ) -> list[Coordinate]:
+        """Its numbers, in the order in which they are tried, and `choices` of other options among them.
+
+        `likelihood`: whether probabilities are scored, and not the likeliest values alone.
+        """
+        multiplied = range(0 if likelihood and self.sharpens else 1, experts)
         return [
             *(Coordinate(name) for name in self.alone),
-            *(Coordinate(name, expert) for name in self.options for expert in others),
-            *(Coordinate(name, expert, "nats") for name in self.added for expert in others),
+            *(Coordinate(name, choices=tuple(some)) for name, some in (choices or {}).items()),
+            *(Coordinate(name, expert) for name in self.options for expert in multiplied),
+            *(Coordinate(name, expert, "nats") for name in self.added for expert in range(1, experts)),
         ]
 
 
@@ -57,7 +76,7 @@ FITTABLE = {
     for one in (
         Fittable("router", "learned"),
         Fittable("temperatures", "routing", ("temperatures",)),
-        Fittable("exponents", "product", ("beta",)),
+        Fittable("exponents", "product", ("beta",), sharpens=True),
         Fittable("weights", "mixture", ("weights",)),
         Fittable("superdiff", "superdiff", alone=("density_temperature",), added=("bias",)),
         Fittable("rne", "rne", ("weights", "beta")),
@@ -75,65 +94,131 @@ def fittable(what: str) -> Fittable:
     return found
 
 
+@dataclass(frozen=True)
+class Search:
+    """Every setting that was tried, in order, what came of it, and the place of the best (of equals the first).
+
+    `edge`: of some number nothing was tried beyond what is best, because the trials or the reach came to an end.
+    """
+
+    settings: tuple[Setting, ...]
+    values: tuple[Value, ...]
+    chosen: int
+    edge: bool
+
+    @property
+    def best(self) -> Setting:
+        """The chosen setting."""
+        return self.settings[self.chosen]
+
+
 def search(
     coordinates: Sequence[Coordinate],
     experts: int,
     budget: int,
-    score: Callable[[dict[str, Any]], Score],
+    value: Callable[[Setting], Value],
     on_trial: Callable[[int, int], None] | None = None,
-) -> tuple[list[Trial], int]:
-    """Try at most `budget` settings; what was tried, and the place of the best (of equals the first)."""
+) -> Search:
+    """Try at most `budget` settings, of which the one with the largest value is chosen."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise InvalidInput(f"budget: expected a whole number of at least 1, got {budget!r}")
-    trials: list[Trial] = []
-    known: dict[tuple[float, ...], Score] = {}
+    known: dict[Place, Value] = {}
 
-    def tried(place: tuple[float, ...]) -> Score | None:
+    def tried(place: Place) -> Value | None:
         if place not in known:
-            if len(trials) == budget:
+            if len(known) == budget:
                 return None
-            setting = as_options(coordinates, place, experts)
-            known[place] = score(setting)
-            trials.append(Trial(setting, known[place]))
+            known[place] = value(as_options(coordinates, place, experts))
             if on_trial is not None:
-                on_trial(len(trials), budget)
+                on_trial(len(known), budget)
         return known[place]
 
     here = (0.0,) * len(coordinates)
-    best, step = tried(here), 1.0
-    assert best is not None
-    while len(trials) < budget and step >= SMALLEST:
+    tried(here)
+    reach, step = _reach(coordinates, budget), 1.0
+    while len(known) < budget and step >= SMALLEST:
         before = here
-        for number in range(len(coordinates)):
-            for sign in (1.0, -1.0):
-                while True:
-                    there = tuple(at + sign * step * (place == number) for place, at in enumerate(here))
-                    found = tried(there)
-                    if found is None or found.order <= best.order:
-                        break
-                    here, best = there, found
+        for number, coordinate in enumerate(coordinates):
+            here = _along(tried, here, number, coordinate, step, reach)
+        reach = 1
         if here == before:
             step /= 2
-    order = [trial.score.order for trial in trials if trial.score is not None]
-    return trials, order.index(max(order))
+    values = list(known.values())
+    chosen = values.index(max(values))
+    settings = tuple(as_options(coordinates, place, experts) for place in known)
+    return Search(settings, tuple(values), chosen, _at_edge(coordinates, list(known), chosen))
 
 
-def as_options(coordinates: Sequence[Coordinate], place: Sequence[float], experts: int) -> dict[str, Any]:
-    """A method's options at a place; none where nothing has moved."""
-    found: dict[str, Any] = {}
-    for coordinate, at in zip(coordinates, place, strict=True):
+def _reach(coordinates: Sequence[Coordinate], budget: int) -> int:
+    """How many steps to either side a first grid takes: about half of the trials in all."""
+    numbers = sum(not one.choices for one in coordinates)
+    chosen = sum(len(one.choices) - 1 for one in coordinates if one.choices)
+    return max(1, min(LONGEST, (budget // 2 - 1 - chosen) // max(1, 2 * numbers)))
+
+
+def _along(
+    tried: Callable[[Place], Value | None],
+    here: Place,
+    number: int,
+    coordinate: Coordinate,
+    step: float,
+    reach: int,
+) -> Place:
+    """The best place on the line of one number, or of all its choices; of equals where it was."""
+
+    def at(place: float) -> Place:
+        return (*here[:number], place, *here[number + 1 :])
+
+    line: dict[float, Value] = {here[number]: tried(here)}
+
+    def add(place: float) -> bool:
+        found = tried(at(place))
+        if found is not None:
+            line[place] = found
+        return found is not None
+
+    if coordinate.choices:
+        if step == 1.0:  # they are not refined
+            all(add(float(place)) for place in range(len(coordinate.choices)))
+        return at(max(line, key=line.__getitem__))
+    away = [sign * steps * step for steps in range(1, reach + 1) for sign in (1.0, -1.0)]
+    all(add(here[number] + far) for far in away if abs(here[number] + far) <= FURTHEST)
+    while True:
+        best = max(line, key=line.__getitem__)
+        if best not in (min(line), max(line)):
+            return at(best)
+        beyond = best + step if best == max(line) else best - step
+        if abs(beyond) > FURTHEST or not add(beyond):
+            return at(best)
+
+
+def _at_edge(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> bool:
+    for number, coordinate in enumerate(coordinates):
+        seen = [place[number] for place in places]
+        if not coordinate.choices and places[chosen][number] in (min(seen), max(seen)):
+            return True
+    return False
+
+
+def as_options(coordinates: Sequence[Coordinate], place: Sequence[float], experts: int) -> Setting:
+    """A method's options at a place: its choices, and its numbers if any of them has moved."""
+    pairs = list(zip(coordinates, place, strict=True))
+    found: Setting = {one.option: one.value(at) for one, at in pairs if one.choices}
+    if all(at == 0 for one, at in pairs if not one.choices):
+        return found
+    for coordinate, at in pairs:
+        if coordinate.choices:
+            continue
         if coordinate.expert is None:
-            found[coordinate.option] = coordinate.value(at)
+            found[coordinate.option] = _rounded(coordinate.value(at))
             continue
         usual = coordinate.value(0.0)
         each = list(found.get(coordinate.option, (usual,) * experts))
-        each[coordinate.expert] = coordinate.value(at)
+        each[coordinate.expert] = _rounded(coordinate.value(at))
         found[coordinate.option] = tuple(each)
-    return {} if all(at == 0 for at in place) else {k: _rounded(v) for k, v in found.items()}
+    return found
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: float) -> float:
     """Six digits: what a person can read, and a file keeps."""
-    if isinstance(value, tuple):
-        return tuple(_rounded(number) for number in value)
     return 0.0 if value == 0 else round(value, 5 - math.floor(math.log10(abs(value))))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from factordiff.errors import CheckpointError
 from factordiff.files import write_whole
-from factordiff.fitting.report import Score
 
 IDENTITY, TRIALS = "identity.json", "trials.json"
 
@@ -36,15 +34,14 @@ class Workplace:
     def __repr__(self) -> str:
         return f"Workplace({self.folder})"
 
-    def scores(self) -> dict[str, Score]:
-        """What was tried before, by setting."""
+    def trials(self) -> dict[str, Any]:
+        """What came of what was tried before, by setting."""
         file = self.folder / TRIALS
-        return {key: Score(**one) for key, one in self._read(file).items()} if file.exists() else {}
+        return self._read(file) if file.exists() else {}
 
-    def keep(self, scores: Mapping[str, Score]) -> None:
-        """Write down what was tried."""
-        content = {key: asdict(one) for key, one in scores.items()}
-        write_whole(self.folder / TRIALS, json.dumps(content).encode())
+    def keep(self, trials: Mapping[str, Any]) -> None:
+        """Write down what was tried, and what came of it."""
+        write_whole(self.folder / TRIALS, json.dumps(trials).encode())
 
     def remove(self) -> None:
         """Nothing is left to go on with."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,10 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.store import weight_hash
 from factordiff.fitting.data import FittingData, as_data
 from factordiff.fitting.diagnosis import Diagnosis, diagnose
+from factordiff.fitting.heads import fit_heads
 from factordiff.fitting.heard import hear
 from factordiff.fitting.report import FitReport, Score, Trial
-from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
+from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search
 from factordiff.fitting.workplace import Workplace
 from factordiff.locks import Lock
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]  # what is under way, how much of it is done, of how much
 TOGETHER = 48  # items that are answered together
-RATE = {"shared": 1e-2, "neighbourhood": 2e-3}
 
 
 @dataclass(frozen=True)
@@ -98,26 +97,23 @@ def _router(
     here, there = (heard.rows(side.nonzero().squeeze(-1)) for side in (~kept, kept))
     if not len(here) or not len(there):
         data.sides()  # says what is missing
-    values, settings = heard.mask, FitSettings(how.steps, rate=RATE[how.kind], seed=how.seed)
-    configs = [
-        RouterConfig(len(team), values, how.kind, head, data.layout, how.evidence, how.bias, how.complement)
-        for head in how.heads
-    ]
-    trials, routers = [], []
-    for number, config in enumerate(configs):
-        done = number * how.steps
-        fitted = fit_router(
-            here,
-            there,
-            config,
-            settings,
-            checkpoint=None if place is None else place.folder / f"{config.head}.safetensors",
-            on_step=partial(_told, tell, done, len(configs) * how.steps),
-        )
-        routers.append(fitted.router)
-        trials.append(Trial({"kind": config.kind, "head": config.head}, loss=fitted.loss))
+    config = RouterConfig(
+        len(team), heard.mask, how.kind, how.heads[0], data.layout, how.evidence, how.bias, how.complement
+    )
+    fitted = fit_heads(
+        here,
+        there,
+        config,
+        how.heads,
+        steps=how.steps,
+        seed=how.seed,
+        folder=None if place is None else place.folder,
+        on_step=lambda done, total: tell("fitting", done, total),
+    )
+    routers = [one.router for one in fitted]
+    trials = [Trial({"kind": how.kind, "head": one.router.config.head}, loss=one.loss) for one in fitted]
     chosen = min(range(len(trials)), key=lambda number: trials[number].loss or 0.0)
-    uniform = held_out_loss(there, Router.new(configs[0]))
+    uniform = held_out_loss(there, Router.new(config))
     router = replace(
         routers[chosen], fitted_to=hashes(team), about=_about(data, how, trials[chosen], uniform)
     )
@@ -132,10 +128,6 @@ def _router(
         notes={"loss of the uniform mixture": uniform, "parameters": router.parameters},
     )  # fmt: skip
     return replace(together, report=report)
-
-
-def _told(tell: Progress, before: int, total: int, step: int, steps: int) -> None:
-    tell("fitting", before + step, total)
 
 
 def _about(data: FittingData, how: FitOptions, trial: Trial, uniform: float) -> dict[str, Any]:
@@ -153,7 +145,7 @@ def _about(data: FittingData, how: FitOptions, trial: Trial, uniform: float) -> 
 def _numbers(
     team: Team, data: FittingData, wanted: Fittable, how: FitOptions, place: Workplace | None, tell: Progress
 ) -> Team:
-    known = {} if place is None else place.scores()
+    known = {key: Score(**one) for key, one in ({} if place is None else place.trials()).items()}
     held = data.sides()[1]
     total = how.budget * len(held)
     tried = 0
@@ -170,14 +162,21 @@ def _numbers(
                 lambda done, _: tell("answering held-out items", before + done, total),
             )
             if place is not None:
-                place.keep(known)
+                place.keep({key: asdict(one) for key, one in known.items()})
         tried += 1
         tell("answering held-out items", tried * len(held), total)
         return known[key]
 
-    trials, chosen = search(wanted.coordinates(len(team)), len(team), how.budget, score)
-    report = FitReport(wanted.what, wanted.method, tuple(trials), chosen, 0, len(held))
-    return replace(_with(team, wanted.method, dict(trials[chosen].setting)), report=report)
+    scores: list[Score] = []
+
+    def value(setting: dict[str, Any]) -> tuple[float, float]:
+        scores.append(score(setting))
+        return scores[-1].order
+
+    found = search(wanted.coordinates(len(team)), len(team), how.budget, value)
+    trials = tuple(Trial(*one) for one in zip(found.settings, scores, strict=True))
+    report = FitReport(wanted.what, wanted.method, trials, found.chosen, 0, len(held), edge=found.edge)
+    return replace(_with(team, wanted.method, found.best), report=report)
 
 
 def _with(team: Team, method: str, options: dict[str, Any]) -> Team:
@@ -211,18 +210,6 @@ def answered(
         if on_item is not None:
             on_item(int(items[-1]) + 1, len(data))
     return Score(exact / len(data), right / max(cells, 1), passes)
-
-
-def chosen_heads(head: str) -> tuple[Head, ...]:
-    """The heads that a person asked for: one, or both, of which held-out data choose."""
-    known: dict[str, Sequence[Head]] = {
-        "mixture": ("mixture",),
-        "product": ("product",),
-        "both": ("mixture", "product"),
-    }
-    if head not in known:
-        raise InvalidInput(f"head: expected one of {', '.join(known)}, got {head!r}")
-    return tuple(known[head])
 
 
 def check_router(team: Team) -> None:

@@ -12,6 +12,7 @@ from factordiff.arc.grid import Grid
 from factordiff.arc.svg import COLORS, grid_svg, routing_svg
 from factordiff.arc.task import Task
 from factordiff.errors import InvalidInput
+from factordiff.files import write_whole
 from factordiff.solving.answer import Answer, TaskAnswers
 from factordiff.solving.explanation import Explanation
 from factordiff.solving.wording import sentences, tally

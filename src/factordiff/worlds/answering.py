@@ -12,6 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import Record, answer_hashes
 from factordiff.experts.condition import on_device
 from factordiff.experts.forward import Forward
+from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.solving.team import Team
@@ -20,7 +21,7 @@ from factordiff.toy.law import exact_law
 from factordiff.types import CellLogProbs
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Prepared, Setting
+from factordiff.worlds.setting import Answering, Prepared, Setting
 
 
 def records_of(
@@ -42,12 +43,12 @@ def records_of(
     return found
 
 
-def value_of(prepared: Prepared, queries: Queries, setting: Setting) -> float:
-    """The main figure of a team on all these queries."""
+def value_of(answering: Answering, queries: Queries, setting: Setting) -> float:
+    """The main figure of a method on all these queries."""
     records = [
         record
         for index in queries.batches(setting.batch, set())
-        for record in records_of(prepared, queries, index, setting)
+        for record in records_of(answering(queries[index].cut()), queries, index, setting)
     ]
     pairs = [record.measures[setting.metric.main.name] for record in records if record.measures]
     return sum(total for total, _ in pairs) / sum(size for _, size in pairs)
@@ -92,9 +93,9 @@ def _filled(
         passes = [len(team) * asked.x_t.shape[1]] * len(asked)
         return Filled(asked, hidden, outcome.expand_as(asked.x_0), law=law), passes, passes
     if mode == "one-pass":
-        log_probs = one_pass(team, asked, index, setting.seed).cpu()
+        log_probs, spent = one_pass(team, asked, index, setting.seed)
         x_0 = torch.where(hidden, log_probs.argmax(-1), asked.x_t)
-        passes = [len(team)] * len(asked)
+        passes = (len(team) + spent).tolist()
         return Filled(asked, hidden, x_0, log_probs), passes, passes
     samples = team.sample(asked.x_t, asked.condition, seed=setting.seed, items=index)
     filled = Filled(asked, hidden, samples.x_0.cpu())
@@ -102,18 +103,24 @@ def _filled(
 
 
 @torch.no_grad()
-def one_pass(team: Team, asked: Queries, index: Int[Tensor, " query"], seed: int = 0) -> CellLogProbs:
-    """The composed distribution of every hidden cell while all of them are hidden: one pass of each expert."""
+def one_pass(
+    team: Team, asked: Queries, index: Int[Tensor, " query"], seed: int = 0
+) -> tuple[CellLogProbs, Int[Tensor, " query"]]:
+    """The composed distribution of every hidden cell while all of them are hidden: one pass of each expert.
+
+    And the passes that went into evidence before, where a method asks for some.
+    """
     x_t, condition = asked.x_t.to(team.device), on_device(asked.condition, team.device)
     how = team.how(x_t.shape[1], condition)
     if how.selection == "vote":
         raise InvalidInput("methods: 'vote' counts answers, and in one pass there are only distributions")
-    mask = common_vocabulary(team.experts).mask
-    state = SamplerState.begin(x_t, mask, len(team), seed=seed, ids=index.to(team.device))
+    mask, ids = common_vocabulary(team.experts).mask, index.to(team.device)
+    composition, spent = gathered(how.composition, team.experts, x_t, condition, seed=seed, items=ids)
+    state = SamplerState.begin(x_t, mask, len(team), seed=seed, ids=ids)
     forward = Forward(team.experts, condition, len(x_t))
     log_probs, _ = forward.whole(state, state.masked)
     forward.errors.check()
-    return how.composition(log_probs, state).log_probs
+    return composition(log_probs, state).log_probs.cpu(), spent.cpu()
 
 
 def enumerated(team: Team, cells: int) -> Float[Tensor, ...]:

@@ -13,6 +13,7 @@ from factordiff.arc.grid import SIDE
 from factordiff.errors import InvalidInput
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
+from factordiff.worlds.compare import FITTED
 from factordiff.worlds.metric import EXACT
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.world import Experts, Plain, checked_limit
@@ -35,7 +36,6 @@ TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 TESTED = {"validation": 4_800, "test": 24_000}
 METHODS = ("alone", "mixture", "product", "geometric-mean", "superdiff", "routing", "soft-routing")
-FITTED = ("fitted:mixture", "fitted:product", "fitted:routing")
 
 
 def load_experts(
@@ -80,7 +80,11 @@ class ArcPair(Plain):
         count = checked_limit(split, limit, self.sizes)
         queries = Dataset.load().evaluation(split, count)  # type: ignore[arg-type]
         return Queries(
-            torch.full_like(queries.x_0, 10), queries.x_0, tuple(queries.task_ids), queries.condition()
+            torch.full_like(queries.x_0, 10),
+            queries.x_0,
+            tuple(queries.task_ids),
+            queries.condition(),
+            made_of=torch.arange(count)[:, None],  # each instance once: fits may know every task
         )
 
     def data(self) -> str:

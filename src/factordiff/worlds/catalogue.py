@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ import torch
 from factordiff.errors import Unavailable
 from factordiff.worlds.compare import assembled, prepared_setting
 from factordiff.worlds.comparison import Comparison, Row, with_rows
+from factordiff.worlds.folder import Folder
 from factordiff.worlds.methods import BOUND, Entry, entries, split_methods
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.running import Folder
-from factordiff.worlds.setting import Watch
+from factordiff.worlds.setting import BUDGET, Watch
 from factordiff.worlds.world import World
 
 ARC = ("arc-full+full", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four")
@@ -53,10 +54,14 @@ def compare_world(
     batch: int = 0,
     seed: int = 0,
     reveal: str = "",
+    budget: int = BUDGET,
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> Comparison:
-    """A world's table, from records in `out` as far as there are any; `validation` is how many queries fit numbers."""
+    """A world's table, from records in `out` as far as there are any.
+
+    `validation` is how many queries rows are fitted on, `budget` how many settings each of them may try.
+    """
     team = chosen.experts(device)
     queries = chosen.queries(split, limit)
     own = chosen.entries()
@@ -77,6 +82,8 @@ def compare_world(
         batch=batch or chosen.batch,
         seed=seed,
         rows=chosen.rows,
+        factors=chosen.factors,
+        budget=budget,
         watch=watch,
     )
     about = {
@@ -88,13 +95,14 @@ def compare_world(
         "reveal": str(setting.reveal),
         "seed": seed,
     }
-    folder = None if out is None else Folder(out / chosen.name / split, about)
+    if out is not None:
+        setting = replace(setting, folder=Folder(out / chosen.name / split, about))
     subset = (
         ""
         if len(queries) >= chosen.sizes[split]
         else f", the first {len(queries):,} of {chosen.sizes[split]:,}"
     )
-    table = assembled(rows, setting, queries, f"{chosen.name}, {split}{subset}", folder, watch)
+    table = assembled(rows, setting, queries, f"{chosen.name}, {split}{subset}")
     return with_rows(table, _references(chosen, queries, setting.names))
 
 

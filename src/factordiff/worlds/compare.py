@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,25 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.solving.team import ExpertLike, compose
 from factordiff.worlds.comparison import Comparison, Row, row_of, union
+from factordiff.worlds.folder import Folder
 from factordiff.worlds.methods import FACTOR, Entry, Given, entries
 from factordiff.worlds.metric import Metric, Scoring, as_metric
 from factordiff.worlds.queries import Queries, as_queries
 from factordiff.worlds.remembering import Remembering
-from factordiff.worlds.running import Folder, run
-from factordiff.worlds.setting import Setting, Watch
+from factordiff.worlds.running import run
+from factordiff.worlds.setting import BUDGET, Setting, Watch
 
 METHODS = ("alone", "mixture", "product", "superdiff", "routing", "union", "oracle")
+# Those that need validation queries.
+FITTED = (
+    "fitted:mixture", "fitted:product", "fitted:routing", "fitted:superdiff", "fitted:evidence", "fitted:learned",
+    "fitted:learned[kind=neighbourhood]",
+)  # fmt: skip
 
 
 def compare(
     experts: Sequence[ExpertLike] | Mapping[str, ExpertLike],
-    methods: Sequence[Given] | Mapping[str, Given] | str = METHODS,
+    methods: Sequence[Given] | Mapping[str, Given] | str | None = None,
     data: Queries | Sequence[Any] = (),
     metric: str | Metric | Scoring = "exact",
     *,
@@ -40,6 +46,8 @@ def compare(
     device: torch.device | str = "cpu",
     batch: int = 64,
     seed: int = 0,
+    factors: Sequence[str] = (),
+    budget: int = BUDGET,
     title: str = "Comparison",
     out: str | Path | None = None,
     about: Mapping[str, Any] | None = None,
@@ -49,7 +57,9 @@ def compare(
 
     `data` is `(x_t, x_0)`, `(x_t, x_0, condition)` or `Queries`, which may also say clusters and owners. `methods` are
     names (`factordiff compare --help`), `{"method": NAME, option: value}`, compositions, teams, or functions from a
-    `Setting`, which holds the validation queries, to a team; a mapping gives them names of one's own. `metric` is
+    `Setting`, which holds the validation queries, to a team; a mapping gives them names of one's own. By default they
+    are all that need nothing more, and with `validation` queries, which are never those of `data`, those that are
+    fitted too: numbers with at most `budget` trials each, evidence inside `factors`, and routers. `metric` is
     `exact`, `cells`, `nats` (one pass) or a function (answers, truth) -> one number per query. With `out` records are
     written there as they come, and a second call goes on where the first one stopped; `about` then says which data and
     weights these are. `watch(row, done, queries)` hears how far it is.
@@ -78,11 +88,16 @@ def compare(
         device=base.device,
         batch=batch,
         seed=seed,
+        factors=factors,
+        budget=budget,
         watch=watch,
     )
+    if methods is None:
+        methods = METHODS if validation is None else (*METHODS, *FITTED)
     rows = entries(methods, setting.names, queries.owners is not None)
-    folder = None if out is None else Folder(Path(out), _header(setting, title, queries, about))
-    return assembled(rows, setting, queries, title, folder, watch)
+    if out is not None:
+        setting = replace(setting, folder=Folder(Path(out), _header(setting, title, queries, about)))
+    return assembled(rows, setting, queries, title)
 
 
 def prepared_setting(experts: Mapping[str, Expert], metric: Metric, **settings: Any) -> Setting:
@@ -98,18 +113,16 @@ def assembled(
     setting: Setting,
     queries: Queries,
     title: str,
-    folder: Folder | None = None,
-    watch: Watch | None = None,
 ) -> Comparison:
     """The table of these rows, those run that have to be."""
     measures = setting.metric.measures
     names = [measure.name for measure in measures]
     found: list[Row] = []
-    with nullcontext() if folder is None else Lock.of_folder(folder.path):
+    with nullcontext() if setting.folder is None else Lock.of_folder(setting.folder.path):
         for entry in rows:
             if entry.prepare is None:
                 continue
-            records = run(entry, setting, queries, folder, watch)
+            records = run(entry, setting, queries)
             found.append(row_of(entry.label, entry.family, records, names, _note(setting, entry.label)))
     if any(entry.prepare is None for entry in rows):
         found.append(union(found, measures[0]))
@@ -120,13 +133,24 @@ def assembled(
 
 
 def _note(setting: Setting, label: str) -> str:
-    """The numbers that were fitted, for the table."""
+    """What was fitted, for the table."""
     fit = setting.notes.get(label)
     if fit is None:
         return ""
-    numbers = next(value for value in fit.values() if isinstance(value, list))
-    shown = ", ".join(f"{number:.3g}" for number in numbers[:4]) + (", ..." if len(numbers) > 4 else "")
-    return f"{shown}{'; at the edge of its grid' if fit.get('edge') else ''}"
+    if "router" in fit:
+        return f"{fit['router']['head']} head, {fit['router']['parameters']:,} parameters"
+    options = fit["options"]
+    alone = len(options) == 1
+    shown = [_spelled(value) if alone else f"{name} {_spelled(value)}" for name, value in options.items()]
+    edge = ["at the edge of what was tried"] if fit["edge"] else []
+    return "; ".join([*shown, *edge]) or "as it is"
+
+
+def _spelled(value: Any) -> str:
+    if not isinstance(value, list | tuple):
+        return f"{value:.3g}" if isinstance(value, float) else str(value)
+    shown = ", ".join(f"{number:.3g}" for number in value[:4])
+    return shown + (", ..." if len(value) > 4 else "")
 
 
 def _header(
@@ -140,12 +164,5 @@ def _header(
         "mode": setting.metric.mode,
         "reveal": str(setting.reveal),
         "seed": setting.seed,
-        **(dict(about) if about is not None else {"data": data_hash(queries)}),
+        **(dict(about) if about is not None else {"data": queries.sha256()}),
     }
-
-
-def data_hash(queries: Queries) -> str:
-    """A name for queries and their truth."""
-    data = hashlib.sha256(queries.x_t.numpy().tobytes())
-    data.update(queries.x_0.numpy().tobytes())
-    return data.hexdigest()

@@ -167,13 +167,24 @@ class Comparison:
                     "" if row.family == family else row.family,
                     row.label if not row.note else f"{row.label} ({row.note})",
                     *cells,
-                    NOTHING if base is None or row is base else self._gain(row, base),
+                    NOTHING if base is None or row is base else self._gain(row, base, self.main),
                     NOTHING if share is None else f"{round(100 * share) + 0} %",
                     f"{row.passes:,.1f}",
                 )
             )
             family = row.family
         return Table(tuple(headings), tuple(lines), self.caption())
+
+    def against(self, label: str) -> Table:
+        """Every row minus one of them, on the same queries: each figure with its interval over clusters."""
+        base = self[label]
+        lines = [
+            (row.label, *(self._gain(row, base, measure) for measure in self.measures))
+            for row in self.rows
+            if row is not base
+        ]
+        headings = ("minus " + label, *(_heading(measure, self.exact) for measure in self.measures))
+        return Table(headings, tuple(lines), f"{self.title}. Paired differences to `{label}`.")
 
     def figures(self) -> dict[str, Any]:
         """The rows as plain numbers, for other programs and for the picture of all worlds."""
@@ -210,11 +221,11 @@ class Comparison:
             f"{measure.shown(estimate.value)} [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
         )
 
-    def _gain(self, row: Row, base: Row) -> str:
+    def _gain(self, row: Row, base: Row, measure: Measure) -> str:
         if self.exact:
-            return self.main.shown(row.value(self.main) - base.value(self.main), sign=True)
-        gain = row.gain(base, self.main)
-        shown = [self.main.shown(number, sign=True) for number in (gain.value, gain.low, gain.high)]
+            return measure.shown(row.value(measure) - base.value(measure), sign=True)
+        gain = row.gain(base, measure)
+        shown = [measure.shown(number, sign=True) for number in (gain.value, gain.low, gain.high)]
         return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
     def text(self) -> str:

@@ -1,111 +1,134 @@
-"""Numbers per expert that are chosen on validation queries, by the world's own metric."""
+"""Numbers that are chosen on validation queries by the world's own figure: one search, one budget for every method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from factordiff.composition.factor_names import check_factors
 from factordiff.errors import InvalidInput
-from factordiff.solving.team import Team
+from factordiff.experts.expert import Demonstrated
+from factordiff.fitting.search import FITTABLE, Fittable, fittable, search
+from factordiff.sampling.request import common_vocabulary
+from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.rules import rule_name
 from factordiff.worlds.answering import value_of
-from factordiff.worlds.setting import Prepared, Setting
+from factordiff.worlds.queries import Queries
+from factordiff.worlds.setting import Answering, Prepared, Setting
 
-FITTED = {"mixture": "weights", "product": "beta", "routing": "temperatures"}
-GRID = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)  # of the one ratio of two experts
-COARSE = (0.1, 0.3, 1.0, 3.0, 10.0)  # of each number in turn, where there are more
-MOST_EXTENSIONS = 4
-SWEEPS = 2  # over the numbers, where there are several
+METHODS = tuple(one.method for one in FITTABLE.values())
+NEAR = ("near:2", "near:8", "whole")  # factors of evidence that any world can offer
+ON_THE_WAY = "confidence:16"  # a reveal rule that leaves evidence a path to be earned on
 
-Numbers = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Search:
-    """The best numbers that were found, and how many were looked at; `edge`: the grid was too small."""
-
-    numbers: Numbers
-    value: float
-    runs: int
-    edge: bool
+# What a method's options, those that were searched for, make of a setting.
+Make = Callable[[Setting, Mapping[str, Any]], Answering]
 
 
-def search(value: Callable[[Numbers], float], experts: int, free: tuple[int, ...]) -> Search:
-    """Coordinate ascent from all ones over the `free` numbers; `value` is the larger the better.
+def fit_numbers(
+    label: str,
+    wanted: Fittable,
+    make: Make,
+    setting: Setting,
+    choices: Mapping[str, Sequence[Any]] | None = None,
+) -> Answering:
+    """The method with the numbers, and the `choices` of other options, that are best on the validation queries.
 
-    A number at the end of its grid makes the grid longer, a few times. With one free number it is the best of the
-    grid; with more it is a lower bound of the best.
+    What was tried is kept, where there is a folder, and not tried again after an interruption.
     """
-    known: dict[Numbers, float] = {}
+    queries = setting.to_fit_on(label)
+    if label in setting.notes:
+        return make(setting, setting.notes[label]["options"])
+    sign, place = setting.metric.main.sign, setting.workplace(label)
+    known = {} if place is None else place.trials()
+    stage = f"fitting {label.removeprefix('fitted:')}"
 
-    def of(numbers: Numbers) -> float:
-        if numbers not in known:
-            known[numbers] = value(numbers)
-        return known[numbers]
+    def value(options: dict[str, Any]) -> float:
+        key = json.dumps(options, sort_keys=True)
+        if key not in known:
+            known[key] = value_of(make(setting, options), queries, setting)
+            if place is not None:
+                place.keep(known)
+        return sign * float(known[key])
 
-    best: Numbers = (1.0,) * experts
-    grid = GRID if len(free) == 1 else COARSE
-    edge = False
-    for _ in range(1 if len(free) == 1 else SWEEPS):
-        before, edge = best, False
-        for place in free:
-            best, at_edge = _along(of, best, place, grid)
-            edge = edge or at_edge
-        if best == before:
-            break
-    return Search(best, of(best), len(known), edge)
-
-
-def _along(
-    of: Callable[[Numbers], float], start: Numbers, place: int, grid: tuple[float, ...]
-) -> tuple[Numbers, bool]:
-    """The best along one number, times the grid; ties go to what it was."""
-
-    def moved(factor: float) -> Numbers:
-        return (*start[:place], round(start[place] * factor, 12), *start[place + 1 :])
-
-    factors = list(grid)
-    for _ in range(MOST_EXTENSIONS + 1):
-        best = max(sorted(factors, key=lambda factor: factor != 1.0), key=lambda factor: of(moved(factor)))
-        if best == min(factors):
-            factors.append(best / 3)
-        elif best == max(factors):
-            factors.append(best * 3)
-        else:
-            return moved(best), False
-    return moved(best), True
-
-
-def fitted(method: str, setting: Setting) -> Team:
-    """The method with the numbers that are best on the validation queries; noted in the setting."""
-    if setting.validation is None or not len(setting.validation):
-        raise InvalidInput(
-            f"methods: 'fitted:{method}' chooses numbers on validation queries, and there are none; "
-            "give compare(..., validation=...)"
-        )
-    queries, option, experts = setting.validation, FITTED[method], len(setting.experts)
-    # Only ratios matter, unless sharpness does: a product's, where probabilities are scored, and routing's.
-    sharp = method == "product" and setting.metric.mode == "one-pass"
-    free = tuple(range(0 if sharp else 1, experts))
-
-    planned = len(GRID) + 1 if len(free) == 1 else SWEEPS * len(COARSE) * len(free)
-    done = 0
-
-    def value(numbers: Numbers) -> float:
-        nonlocal done
-        if setting.watch is not None:  # about so many runs; the grid may get longer
-            setting.watch(f"fitting {method}", done, max(planned, done + 1))
-        done += 1
-        team = setting.team(method, **{option: numbers})
-        return setting.metric.main.sign * value_of(Prepared((team,)), queries, setting)
-
-    found = search(value, experts, free)
-    if setting.watch is not None:
-        setting.watch(f"fitting {method}", done, done)
-    setting.notes[f"fitted:{method}"] = {
-        option: list(found.numbers),
-        "validation": setting.metric.main.sign * found.value,
+    likelihood = setting.metric.mode != "decoded"
+    coordinates = wanted.coordinates(len(setting.experts), likelihood=likelihood, choices=choices)
+    setting.tell(stage, 0, setting.budget)
+    found = search(
+        coordinates,
+        len(setting.experts),
+        setting.budget,
+        value,
+        on_trial=lambda done, total: setting.tell(stage, done, total),
+    )
+    runs = len(found.values)
+    setting.tell(stage, runs, runs)  # it may have needed fewer
+    note = {
+        "options": found.best,
+        "validation": sign * found.values[found.chosen],
         "queries": len(queries),
-        "runs": found.runs,
+        "runs": runs,
         "edge": found.edge,
     }
-    return setting.team(method, **{option: found.numbers})
+    setting.note(label, json.loads(json.dumps(note)))
+    if place is not None:
+        place.remove()
+    return make(setting, found.best)
+
+
+def fit_method(label: str, method: str, fixed: Mapping[str, Any], setting: Setting) -> Answering:
+    """A method of the catalogue, its numbers fitted; `fixed` options stay as they were typed."""
+    wanted = fittable(method)
+    for name in (*wanted.options, *wanted.alone, *wanted.added):
+        if name in fixed:
+            raise InvalidInput(f"methods: {label!r} fits {name} itself; leave it out, or name {method} alone")
+
+    def make(at: Setting, options: Mapping[str, Any]) -> Answering:
+        team = at.team(method, **{**options, **fixed})
+        return lambda queries: Prepared((team,))
+
+    choices = {}
+    if method == "evidence":
+        choices = evidence_choices(setting, setting.to_fit_on(label))
+    return fit_numbers(
+        label, wanted, make, setting, {name: some for name, some in choices.items() if name not in fixed}
+    )
+
+
+def evidence_choices(setting: Setting, queries: Queries) -> dict[str, tuple[str, ...]]:
+    """What evidence may be earned from in a world, and inside which factors; with one choice there is nothing to try.
+
+    In one pass nothing is revealed, so given cells are all there is to earn it from. In the loop a rule that reveals
+    most cells at once leaves nothing to learn on the way, so a slower one is tried too.
+    """
+    offered = [name for name in setting.factors if _named(name) and name != "pixel"]
+    found: dict[str, tuple[str, ...]] = {"factors": tuple(dict.fromkeys((*NEAR, *offered)))}
+    mask = common_vocabulary(list(setting.experts.values())).mask
+    given = not bool(queries.hidden(mask).all())
+    if setting.metric.mode == "one-pass":
+        found["given_evidence"] = ("folds",)
+    elif given:
+        found["given_evidence"] = ("none", "folds")
+    if isinstance(queries.condition, Demonstrated):
+        found["demonstration_evidence"] = ("none", "all")
+    rule = setting.reveal if isinstance(setting.reveal, str) else _rule_name(setting.reveal)
+    if setting.metric.mode == "decoded" and rule is not None:
+        found["reveal"] = tuple(dict.fromkeys((rule, ON_THE_WAY)))
+    return found
+
+
+def _rule_name(rule: RevealRule) -> str | None:
+    """What a rule is called; one of somebody's own has no name, and stays as it is."""
+    try:
+        return rule_name(rule)
+    except InvalidInput:
+        return None
+
+
+def _named(factors: str) -> bool:
+    """Whether a world's word for factors is one that methods know."""
+    try:
+        check_factors(factors)
+    except InvalidInput:
+        return False
+    return True

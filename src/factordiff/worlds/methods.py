@@ -1,8 +1,9 @@
 """The rows of a comparison by the names that people type: methods, fitted methods, and bounds.
 
 `mixture`, `routing[temperatures=1,0.25]` are methods with their options, `fitted:mixture` is one whose numbers are
-chosen on validation, `alone` stands for each expert alone; `told`, `oracle`, `union` and `answer-fitted` are bounds. A
-method of one's own is a composition, a team, or a function from the setting (with its validation queries) to a team.
+chosen on validation, `fitted:learned[kind=neighbourhood]` one whose router is fitted there. `alone` stands for each
+expert alone; `told`, `oracle`, `union` and `answer-fitted` are bounds. A method of one's own is a composition, a team,
+or a function from the setting (with its validation queries) to a team.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from itertools import product
 from typing import Any
 
 from factordiff.composition.composition import Composition
+from factordiff.composition.factor_names import check_factors
 from factordiff.composition.method import spec, specs
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.sampling.rules import reveal_rule
 from factordiff.solving.team import Team
 from factordiff.worlds.bounds import Oracle, Told
-from factordiff.worlds.fitting import FITTED, fitted
+from factordiff.worlds.fitting import METHODS, fit_method
 from factordiff.worlds.queries import Queries
+from factordiff.worlds.router_fitting import RouterChoice, fit_learned
 from factordiff.worlds.setting import Answering, Prepared, Setting
 
 ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sample", "per factor", "bound"
@@ -31,6 +34,8 @@ FAMILIES = {
 }
 BOUNDS = ("told", "oracle", "union", "answer-fitted")
 UNION = "union"
+FITTED = "fitted:"
+BRACKETED = re.compile(r"([a-z-]+)(?:\[(.*)\])?")
 REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
 SHARES = (
     0.02,
@@ -61,8 +66,8 @@ class Entry:
 
     @property
     def fitted(self) -> bool:
-        """Whether its numbers are chosen on validation."""
-        return self.label.startswith("fitted:")
+        """Whether its numbers, or its router, are fitted on validation."""
+        return self.label.startswith(FITTED)
 
 
 def entries(
@@ -121,31 +126,60 @@ def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
                 "methods: 'told' needs the owner of each cell, and these queries do not say it"
             )
         return [_bound(text)]
-    kind, _, method = text.partition(":")
-    if kind == "fitted":
-        if method not in FITTED:
-            raise Unavailable(f"methods: expected fitted: and one of {', '.join(FITTED)}, got {text!r}")
-        return [Entry(text, FAMILIES.get(method, FACTOR), lambda setting: _always(fitted(method, setting)))]
-    bracketed = re.fullmatch(r"([a-z-]+)(?:\[(.*)\])?", text)
+    if text.startswith(FITTED):
+        return [_fitted(text, names)]
+    bracketed = BRACKETED.fullmatch(text)
     if bracketed is None or bracketed[1] not in specs():
         raise Unavailable(
             f"methods: expected alone, {', '.join(BOUNDS)}, fitted:METHOD or one of {', '.join(specs())}, got {text!r}"
         )
-    options = {}
+    return [_method(text, bracketed[1], _read(bracketed[1], _pairs(text, bracketed)), names)]
+
+
+def _fitted(text: str, names: Sequence[str]) -> Entry:
+    """A method whose numbers or router are fitted on validation; options in brackets stay as they are."""
+    bracketed = BRACKETED.fullmatch(text.removeprefix(FITTED))
+    if bracketed is None or bracketed[1] not in METHODS:
+        raise Unavailable(f"methods: expected fitted: and one of {', '.join(METHODS)}, got {text!r}")
+    method, given = bracketed[1], _pairs(text, bracketed)
+    family = FAMILIES.get(method, FACTOR)
+    if method == "learned":
+        choice = RouterChoice.read(given)
+        return Entry(text, family, lambda setting: fit_learned(text, choice, setting))
+    options = _read(method, given)
+    _check(method, options, names)
+    return Entry(text, family, lambda setting: fit_method(text, method, options, setting))
+
+
+def _pairs(text: str, bracketed: re.Match[str]) -> dict[str, str]:
+    """The options behind a method's name, as they were typed."""
+    found = {}
     for part in filter(None, (bracketed[2] or "").split(";")):
         name, equals, value = part.partition("=")
         if not equals:
             raise InvalidInput(f"methods: expected {bracketed[1]}[option=value;option=value], got {text!r}")
-        name = name.strip()
-        options[name] = value if name == REVEAL else spec(bracketed[1]).option(name).read(value)
-    return [_method(text, bracketed[1], options, names)]
+        found[name.strip()] = value
+    return found
+
+
+def _read(method: str, given: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: value if name == REVEAL else spec(method).option(name).read(value)
+        for name, value in given.items()
+    }
+
+
+def _check(method: str, options: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse before anything runs."""
+    if REVEAL in options:
+        reveal_rule(options[REVEAL])
+    if isinstance(options.get("factors"), str):
+        check_factors(options["factors"])
+    spec(method).check({name: value for name, value in options.items() if name != REVEAL}, names)
 
 
 def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> Entry:
-    if REVEAL in options:
-        reveal_rule(options[REVEAL])
-    own = {name: value for name, value in options.items() if name != REVEAL}
-    spec(method).check(own, names)  # refused before anything runs
+    _check(method, options, names)
     return Entry(
         label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options))
     )

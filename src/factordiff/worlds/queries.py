@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,8 @@ class Queries:
 
     `clusters` are what intervals are over: queries of one cluster (a task, a clone) are alike. `owners` is the expert
     that each cell belongs to, where the world knows it. `parts` are sets of cells to be measured on their own.
-    `lengths` are for items of different lengths: what lies behind an item's end is not looked at.
+    `lengths` are for items of different lengths: what lies behind an item's end is not looked at. `made_of` are numbers
+    of what each query was made of, for those who set some apart: two that share one are alike (None: clusters are).
     """
 
     x_t: Int[Tensor, "query cell"]
@@ -34,6 +36,7 @@ class Queries:
     owners: Int[Tensor, "query cell"] | None = None
     parts: Mapping[str, Bool[Tensor, "query cell"]] = field(default_factory=dict)
     lengths: Int[Tensor, " query"] | None = None
+    made_of: Int[Tensor, "query source"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("x_0", "owners"):
@@ -63,7 +66,13 @@ class Queries:
             None if self.owners is None else self.owners[index],
             {name: part[index] for name, part in self.parts.items()},
             None if self.lengths is None else self.lengths[index],
+            None if self.made_of is None else self.made_of[index],
         )
+
+    def sha256(self) -> str:
+        """A name for the queries and their truth."""
+        parts = (self.x_t, self.x_0)
+        return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
 
     def hidden(self, mask: int) -> Bool[Tensor, "query cell"]:
         """The cells that are asked for."""
@@ -97,6 +106,7 @@ class Queries:
             self.condition,
             None if self.owners is None else ended(self.owners),
             {name: ended(part) for name, part in self.parts.items()},
+            made_of=self.made_of,
         )
 
 

@@ -12,9 +12,12 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition
 from factordiff.engine.engine import Engine
+from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
+from factordiff.fitting.workplace import Workplace
 from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.team import Team, compose
+from factordiff.worlds.folder import Folder
 from factordiff.worlds.metric import Metric
 from factordiff.worlds.queries import Queries
 
@@ -30,6 +33,7 @@ class Prepared:
     passes: Int[Tensor, " query"] | int = 0
 
 
+BUDGET = 24  # settings that every fitted method may try on the validation queries
 Watch = Callable[[str, int, int], None]  # what is being done, how much of it is, and of how much
 # From the queries at hand to who answers them: most methods do not look at them.
 Answering = Callable[[Queries], Prepared]
@@ -49,7 +53,10 @@ class Setting:
     batch: int = 64
     seed: int = 0
     rows: int = 1  # of an expert's own for every row of the loop
+    factors: Sequence[str] = ()  # offered to methods that take factors
+    budget: int = BUDGET  # settings that are tried for every fitted method
     watch: Watch | None = None
+    folder: Folder | None = None  # of records, and of what was fitted
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # what was fitted, by the method's label
 
     @property
@@ -70,6 +77,47 @@ class Setting:
             device=self.device,
             **options,
         )
+
+    def header(self, label: str, fitted: bool = False) -> dict[str, Any]:
+        """What the records of a row must say about themselves."""
+        found = {**({} if self.folder is None else self.folder.about), "row": label}
+        if fitted:
+            found |= {
+                "validation": 0 if self.validation is None else len(self.validation),
+                "validation_data": None if self.validation is None else self.validation.sha256(),
+                "budget": self.budget,
+            }
+        return found
+
+    def to_fit_on(self, label: str) -> Queries:
+        """The validation queries, which a fitted row cannot do without."""
+        if self.validation is None or not len(self.validation):
+            raise InvalidInput(
+                f"methods: {label!r} is fitted on validation queries, and there are none; give "
+                "compare(..., validation=...)"
+            )
+        return self.validation
+
+    def workplace(self, label: str) -> Workplace | None:
+        """Where a row's fit keeps what it has worked out, if anything is kept."""
+        return None if self.folder is None else self.folder.workplace(label, self.header(label, fitted=True))
+
+    def note(self, label: str, fit: dict[str, Any]) -> None:
+        """Say what was fitted, and write it down where there is a folder."""
+        self.notes[label] = fit
+        if self.folder is not None:
+            self.folder.note(label, self.header(label, fitted=True), fit)
+
+    def recall(self, label: str) -> None:
+        """What was fitted for a row before, if it was: it need not be fitted again."""
+        found = None if self.folder is None else self.folder.noted(label, self.header(label, fitted=True))
+        if found is not None:
+            self.notes[label] = found
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Say how far something is."""
+        if self.watch is not None:
+            self.watch(stage, done, total)
 
     def alone(self, number: int) -> Team:
         """One of the experts."""

@@ -13,6 +13,7 @@ from factordiff.composition.evidence import Evidence
 from factordiff.composition.factors import rows
 from factordiff.experts.expert import Expert
 from factordiff.experts.tabular import TabularExpert
+from factordiff.streams import Purpose, uniform
 from factordiff.toy.law import total_variation
 from factordiff.toy.world import (
     CELLS,
@@ -36,7 +37,14 @@ METHODS = (
     "routing[factors=row]", "soft-routing",
 )  # fmt: skip
 EVIDENCE = "evidence-by-half"
-SIZES = {"validation": 1, "test": 1}
+FITTED = (
+    "fitted:mixture",
+    "fitted:product",
+    "fitted:evidence",
+    "fitted:learned",
+    "fitted:learned[kind=neighbourhood]",
+)
+SIZES = {"validation": 512, "test": 1}
 LAYOUT = (2, 2)  # two rows of two cells: the halves
 
 
@@ -108,14 +116,14 @@ class Toy(Plain):
     layout = LAYOUT
     factors = ("pixel", "row", "whole")
     sizes = SIZES
-    batch = 1
+    batch = SIZES["validation"]  # a law is enumerated once for all draws
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.tests, make = MAKERS[name]
         self.made = make()
         extra = (EVIDENCE, *(("views",) if "occupancy" in self.made.objectives else ()))
-        self.methods = (*METHODS, *extra, *(("told",) if self.made.halves else ()))
+        self.methods = (*METHODS, *extra, *FITTED, *(("told",) if self.made.halves else ()))
         self.metric = Metric(
             (Measure("distance", "TV", lower_is_better=True),),
             lambda filled: _distance(filled, self.made.truth),
@@ -128,15 +136,24 @@ class Toy(Plain):
         return Experts(named, self.made.objectives, dict.fromkeys(named, "exact"))
 
     def queries(self, split: str, limit: int | None = None) -> Queries:
-        """One query: everything is hidden. Its answer is the likeliest outcome, which the figure does not look at."""
-        checked_limit(split, limit, self.sizes)
-        outcome = torch.tensor([list(torch.unravel_index(self.made.truth.argmax(), self.made.truth.shape))])
-        owners = torch.tensor([[0, 0, 1, 1]]) if self.made.halves else None
-        return Queries(torch.full((1, CELLS), VALUES), outcome, (self.name,), owners=owners)
+        """One query in which everything is hidden; for validation, draws from the truth for a router to learn from.
+
+        The query's answer is the likeliest outcome, which the figure does not look at.
+        """
+        count = checked_limit(split, limit, self.sizes)
+        table = self.made.truth.flatten()
+        outcome = table.argmax()[None]
+        if split == "validation":
+            numbers = uniform(0, Purpose.EVALUATION, torch.arange(count))
+            outcome = torch.searchsorted(table.cumsum(0), numbers.to(table)).clamp(max=len(table) - 1)
+        x_0 = outcome[:, None] // VALUES ** torch.arange(CELLS - 1, -1, -1) % VALUES
+        owners = torch.tensor([[0, 0, 1, 1]]).expand_as(x_0) if self.made.halves else None
+        names = tuple(f"{self.name} {number}" for number in range(count))
+        return Queries(torch.full_like(x_0, VALUES), x_0, names, owners=owners)
 
     def data(self) -> str:
         """The worlds of toy/world.py."""
-        return "toy-1"
+        return "toy-2"
 
     def entries(self) -> dict[str, Entry]:
         """Evidence earned inside each half."""

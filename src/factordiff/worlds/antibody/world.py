@@ -78,7 +78,8 @@ class Antibody(Plain):
     metric = Metric(measures(), score, "one-pass")
     methods = (
         "alone", "mixture", "product", "geometric-mean", "routing", BY_REGION, "soft-routing",
-        "fitted:mixture", "fitted:product", "fitted:routing", "answer-fitted", "union", "oracle",
+        "fitted:mixture", "fitted:product", "fitted:routing", "fitted:evidence", "fitted:learned",
+        "fitted:learned[kind=neighbourhood]", "answer-fitted", "union", "oracle",
     )  # fmt: skip
     factors = ("pixel", "whole", "regions")
     batch = 32

@@ -56,4 +56,5 @@ def mosaics(split: str, count: int, listed: EvaluationSet, seed: int = 0) -> Que
         tuple(f"{split} {number}" for number in range(count)),
         condition_together(listed.condition(index)),
         together(owner[:, :, None].expand(-1, -1, cells)),
+        made_of=index.view(count, QUARTERS),
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,7 +15,11 @@ from factordiff.composition.evidence import Evidence
 from factordiff.composition.factor_names import partition
 from factordiff.errors import Unavailable
 from factordiff.experts.condition import on_device
+from factordiff.fitting.search import fittable
+from factordiff.sampling.given_evidence import Scores
 from factordiff.worlds.arc_pairs import load_experts
+from factordiff.worlds.compare import FITTED
+from factordiff.worlds.fitting import fit_numbers
 from factordiff.worlds.methods import FACTOR, Entry
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, exact
 from factordiff.worlds.mosaic.canvas import QUARTERS, WIDTH, Quartered, apart
@@ -26,6 +32,7 @@ from factordiff.worlds.world import Experts, Plain, checked_limit
 
 BLOCKS = "block:10x10"
 DEMONSTRATIONS = "demonstrations"
+FITTED_DEMONSTRATIONS = f"fitted:{DEMONSTRATIONS}"
 
 
 def score(filled: Filled) -> dict[str, Ratio]:
@@ -37,14 +44,40 @@ def score(filled: Filled) -> dict[str, Ratio]:
 
 def by_demonstrations(setting: Setting) -> Answering:
     """Who predicts a quarter's demonstrations best answers for the quarter; then what the path says is added."""
+    return _demonstrated(setting, {}, {})
+
+
+def fitted_demonstrations(setting: Setting) -> Answering:
+    """The same with a temperature and biases that were fitted; what demonstrations say is found out once."""
+    gathered: dict[bytes, Scores] = {}
+    return fit_numbers(
+        FITTED_DEMONSTRATIONS,
+        fittable("evidence"),
+        lambda at, options: _demonstrated(at, options, gathered),
+        setting,
+    )
+
+
+def _demonstrated(setting: Setting, options: Mapping[str, Any], gathered: dict[bytes, Scores]) -> Answering:
     experts = list(setting.experts.values())
+    quarters = partition(BLOCKS, WIDTH * WIDTH, (WIDTH, WIDTH))
 
     def prepared(queries: Queries) -> Prepared:
-        evidence, passes = demonstration_evidence(
-            experts, on_device(queries.condition, torch.device(setting.device))
+        shown = (queries.condition.context_inputs, queries.condition.context_outputs)
+        key = hashlib.sha256(b"".join(part.numpy().tobytes() for part in shown)).digest()
+        if key not in gathered:
+            evidence, passes = demonstration_evidence(
+                experts, on_device(queries.condition, torch.device(setting.device))
+            )
+            gathered[key] = evidence, passes.cpu()
+        evidence, passes = gathered[key]
+        earned = Evidence(
+            quarters,
+            evidence=evidence,
+            temperature=options.get("evidence_temperature", 1.0),
+            bias=options.get("bias"),
         )
-        quarters = partition(BLOCKS, WIDTH * WIDTH, (WIDTH, WIDTH))
-        return Prepared((setting.team(Evidence(quarters, evidence=evidence)),), passes.cpu() * QUARTERS)
+        return Prepared((setting.team(earned),), passes * QUARTERS)
 
     return prepared
 
@@ -57,8 +90,7 @@ class Mosaic(Plain):
     metric = Metric((Measure("quarters"), Measure("mosaics"), Measure("cells")), score)
     methods = (
         "alone", "mixture", "product", "geometric-mean", "superdiff", "routing", f"routing[factors={BLOCKS}]",
-        "soft-routing", DEMONSTRATIONS, "fitted:mixture", "fitted:product", "fitted:routing", "answer-fitted",
-        "union", "told", "oracle",
+        "soft-routing", DEMONSTRATIONS, *FITTED, FITTED_DEMONSTRATIONS, "answer-fitted", "union", "told", "oracle",
     )  # fmt: skip
     factors = (BLOCKS, "pixel", "component", "whole")
     layout = (WIDTH, WIDTH)
@@ -102,5 +134,8 @@ class Mosaic(Plain):
         return f"mosaics-1 of {load_manifest()['sha256']}"
 
     def entries(self) -> dict[str, Entry]:
-        """Evidence from each quarter's demonstrations."""
-        return {DEMONSTRATIONS: Entry(DEMONSTRATIONS, FACTOR, by_demonstrations)}
+        """Evidence from each quarter's demonstrations, as it is and fitted."""
+        return {
+            DEMONSTRATIONS: Entry(DEMONSTRATIONS, FACTOR, by_demonstrations),
+            FITTED_DEMONSTRATIONS: Entry(FITTED_DEMONSTRATIONS, FACTOR, fitted_demonstrations),
+        }

@@ -1,0 +1,58 @@
+"""A router of each head on the same rows; which of them is taken is somebody else's choice, on other items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from factordiff.composition.router import Head, RouterConfig
+from factordiff.errors import InvalidInput
+from factordiff.fitting.heard import Heard
+from factordiff.fitting.router_fit import FitSettings, Fitted, fit_router
+
+RATE = {"shared": 1e-2, "neighbourhood": 2e-3}  # of learning, by the router's kind
+HEADS: dict[str, tuple[Head, ...]] = {
+    "mixture": ("mixture",),
+    "product": ("product",),
+    "both": ("mixture", "product"),
+}
+
+
+def chosen_heads(head: str) -> tuple[Head, ...]:
+    """The heads that a person asked for: one, or both, of which held-out data choose."""
+    if head not in HEADS:
+        raise InvalidInput(f"head: expected one of {', '.join(HEADS)}, got {head!r}")
+    return HEADS[head]
+
+
+def fit_heads(
+    fitted: Heard | Sequence[Heard],
+    held: Heard | Sequence[Heard],
+    config: RouterConfig,
+    heads: Sequence[Head],
+    *,
+    steps: int,
+    seed: int = 0,
+    folder: Path | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+) -> list[Fitted]:
+    """Routers that differ in their head alone, each as it was best on the held rows.
+
+    With a `folder` an interrupted fit goes on where it was. `on_step(done, total)` hears of all heads together.
+    """
+    settings = FitSettings(steps, rate=RATE[config.kind], seed=seed)
+    found = []
+    for number, head in enumerate(heads):
+
+        def told(step: int, of_steps: int, before: int = number * steps) -> None:
+            if on_step is not None:
+                on_step(before + step, len(heads) * of_steps)
+
+        checkpoint = None if folder is None else folder / f"{head}.safetensors"
+        found.append(
+            fit_router(
+                fitted, held, replace(config, head=head), settings, checkpoint=checkpoint, on_step=told
+            )
+        )
+    return found
