@@ -46,3 +46,9 @@ def untyped() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(autouse=True)
+def _no_width_but_the_tests_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command prints is as wide as a test says, not as the terminal that started it."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -152,8 +152,13 @@ def unpacked(data: bytes, where: object, most: int = MOST_UNPACKED) -> bytes:
     return b"".join(parts)
 
 
-def gzip_members(data: bytes, where: object, most: int = MOST_UNPACKED) -> Iterator[tuple[bytes, int]]:
-    """The members of a gzip file that are complete, each with the place where it ends; `most` bytes of all together."""
+def gzip_members(
+    data: bytes, where: object, most: int = MOST_UNPACKED, most_each: int = MOST_UNPACKED
+) -> Iterator[tuple[bytes, int]]:
+    """The members of a gzip file that are complete, each with the place where it ends.
+
+    They unpack to at most so many bytes, all together and each.
+    """
     place, length, view = 0, 0, memoryview(data)
     while place < len(data):
         stream, parts = zlib.decompressobj(wbits=31), []
@@ -167,6 +172,8 @@ def gzip_members(data: bytes, where: object, most: int = MOST_UNPACKED) -> Itera
             length += len(parts[-1])
             if length > most:
                 raise DataError(f"{where}: unpacks to more than {most:,} bytes, which no file of ours does")
+            if sum(map(len, parts)) > most_each:
+                raise DataError(f"{where}: a part unpacks to more than {most_each:,} bytes")
         place -= len(stream.unused_data)
         yield b"".join(parts), place
 

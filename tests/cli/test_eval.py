@@ -187,7 +187,7 @@ def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:
     (command,) = re.findall(r"`(factordiff train fast .*?)`", text)
     told = dict(word.split("=") for word in command.split("--network ")[1].split()[0].split(","))
     assert told == {name: str(value) for name, value in SMALL.items() if name != "cycles"}
-    assert command.startswith("factordiff train fast --refinement 1,1 --network ")
+    assert command.startswith("factordiff train fast --refinement 1,1 --no-sees-sizes --network ")
     assert command.endswith(" --batch 64")
     assert "1.5 minutes, seed 0" in text
     assert "| validation | occupancy | 4 |" in text

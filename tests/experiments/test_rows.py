@@ -14,7 +14,8 @@ from factordiff.composition.factors import components
 from factordiff.composition.method import Method, spec
 from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.records import open_records, read_records
+from factordiff.evaluation.benchmark import Record
+from factordiff.evaluation.records import Batch, append, open_records, read_records
 from factordiff.evaluation.rows import Row, Settings, build_method, header
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
 from factordiff.experiments.workbench import Watch, check_only
@@ -80,6 +81,7 @@ def test_a_file_from_before_there_was_a_choice_is_continued_as_the_usual(tmp_pat
     before = {**usual, "method": {key: one for key, one in usual["method"].items() if key != "resampling"}}
     path = FKC.file(tmp_path)
     open_records(path, before)
+    append(path, Batch((Record(0, "aaaaaaaa", 800, (), 100, 90, 3),), 1.0, "cpu", "abc"))
     open_records(path, usual)
     with pytest.raises(DataError, match=r"method\.resampling is None in the file and 1\.0 now"):
         open_records(

@@ -94,7 +94,7 @@ def test_bad_data_and_bad_experts_are_sentences(tmp_path: Path) -> None:
         hear([*experts, Broken()], data)
     with pytest.raises(InvalidInput, match="expected some items to fit on, got none"):
         as_data(torch.zeros(0, 4, dtype=torch.int64))
-    with pytest.raises(InvalidInput, match=r"expected FittingData or .* got list"):
+    with pytest.raises(InvalidInput, match=r"expected int64 answers of shape"):
         as_data([1])
     with pytest.raises(InvalidInput, match=r"expected held of shape \(40,\), got \(3,\)"):
         replace(data, held=torch.ones(3, dtype=torch.bool))

@@ -10,7 +10,7 @@ import pytest
 
 from factordiff import ByConfidence, compose
 from factordiff.arc.svg import COLORS
-from factordiff.errors import DataError
+from factordiff.errors import FileError
 from factordiff.solving.page import page, save_page
 from tests.solving_experts import Rule, halves, task
 
@@ -80,6 +80,6 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     save_page("text", tmp_path / "deep" / "a.html")
     assert (tmp_path / "deep" / "a.html").read_text() == "text"
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         save_page("text", tmp_path / "file" / "a.html")
-    assert not list(tmp_path.rglob("*.half"))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.html", "deep", "file"]

@@ -51,7 +51,7 @@ def test_the_flagship_pair_knows_its_temperature() -> None:
     assert shipped_teams() == ["col+occ", "full+full", "occ+full"]
     team = compose("col+occ")
     assert team.names == ("trans-color", "trans-occ")
-    assert team.options == {"temperatures": (1.0, 0.25)}
+    assert team.options == {"temperatures": (1.0, 0.125)}
     assert compose("full+full").options == compose("occ+full").options == {}
 
 

@@ -193,5 +193,6 @@ def test_what_a_run_began_with_comes_back(tmp_path: Path) -> None:
     again = trainer(tmp_path / "second", resume=True, max_steps=2)
     assert again.started_from is not None
     assert again.started_from["about"]["objective"] == "full"
+    again.run()  # and lets go of the folder
     with pytest.raises(CheckpointError, match="there are checkpoints of an earlier run here"):
         trainer(tmp_path / "second")

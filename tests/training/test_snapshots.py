@@ -37,7 +37,7 @@ def test_a_snapshot_is_what_a_run_stopped_there_gives(tmp_path: Path, fields: di
         assert torch.equal(load_expert(folder).vector, stopped.step.ema)
         if "ema" in fields:
             assert torch.equal(load_expert(folder).vector, stopped.step.network.vector)
-            assert account(folder, None)[-1] == f"weights of step {step}"
+            assert f"weights of step {step}" in account(folder, None)
         assert read_config(folder)["about"]["step"] == step
         assert find_expert(folder).name == f"long-{step}"
 

@@ -109,7 +109,7 @@ class Client(threading.Thread):
                 begun = time.monotonic()
                 page = ask(connection, "GET", "/")
                 self.trips.append(time.monotonic() - begun)
-                body = {"task": task(), "stream": False, "reveal": {"rule": "confidence", "steps": 2}}
+                body = {"task": task(), "stream": False, "reveal": "confidence:2"}
                 reply = ask(connection, "POST", "/api/v1/solve", body)
                 self.statuses[reply.status] += 1
                 if page.status != 200 or (

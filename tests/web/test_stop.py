@@ -35,7 +35,7 @@ def test_everybody_who_waits_hears_it_at_once() -> None:
     """One is computed and in the middle of a pass, others wait for their turn, others are still sending."""
     gate = Gate()
     with serve(ExpertRegistry([RegisteredExpert("gate", gate)]), Limits(queue=6, per_client=20)) as served:
-        running = served.open_solve(task=task(), stream=True, reveal={"rule": "exact"})
+        running = served.open_solve(task=task(), stream=True, reveal="exact")
         for _ in range(2):  # its first passes are over
             assert gate.arrived.acquire(timeout=10)
             gate.open.release()
@@ -78,7 +78,7 @@ def ask_for_ever(server: Running, number: int, ends: list[str]) -> None:
             body = {
                 "task": task(side=5, color=number % 10),
                 "stream": number % 2 == 0,
-                "reveal": {"rule": "confidence", "steps": 25},
+                "reveal": "confidence:25",
             }
             text = json.dumps(body).encode()
             opened.sendall(HEAD.format(len(text)).encode() + text)

@@ -25,7 +25,6 @@ from factordiff.schema.values import Whole
 
 SUFFIX = ".jsonl.gz"
 FORMAT = 1
-PIECE = 4_096  # bytes that are unpacked at once
 LARGEST_MEMBER = 32_000_000  # bytes of a batch, unpacked; one of ten thousand records has two million
 
 
@@ -209,7 +208,7 @@ def _read(path: Path) -> tuple[RecordFile, int]:
     header: dict[str, Any] | None = None
     batches, whole = [], 0
     try:
-        for text, end in gzip_members(data, path):
+        for text, end in gzip_members(data, path, most_each=LARGEST_MEMBER):
             whole = end
             lines = [parse_object(line) for line in text.splitlines()]
             if not lines:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from factordiff.diffusion.objectives import OBJECTIVES
 from factordiff.errors import Unavailable
+from factordiff.printable import printable
 
 CONFIG = "config.json"  # the file that makes a folder an expert's
 WEIGHTS = "weights"  # where a training run keeps its expert
@@ -71,7 +72,8 @@ def told_apart(names: Sequence[str]) -> list[str]:
 def _missing(name: str) -> Unavailable:
     shipped = ", ".join(shipped_experts() + shipped_experts(of_text=True)) or "none in this version"
     return Unavailable(
-        f"expert: {name!r} is neither a folder nor a shipped expert (shipped: {shipped}); {_advice(name)}"
+        f"expert: '{printable(name, 300)}' is neither a folder nor a shipped expert (shipped: {shipped}); "
+        f"{_advice(name)}"
     )
 
 

@@ -21,6 +21,7 @@ SELECTIONS = ("draw", "highest-target", "vote", "first")
 
 
 COPIES = 8  # of a row's log-probabilities that a step may hold at once
+SURELY_THERE = 2**28  # bytes that need no look at the memory
 
 
 def check_request(
@@ -48,7 +49,9 @@ def check_request(
     # Of a large vocabulary only what the experts say is held, in float32, and a whole composition of it at most.
     copies = 8 * COPIES * len(experts) if vocabulary.size <= LARGE else 4 * (len(experts) + 1)
     row_bytes = copies * x_t.shape[1] * vocabulary.size
-    check_memory(len(x_t) * particles if rows is None else rows, row_bytes, x_t.device)
+    together = len(x_t) * particles if rows is None else rows
+    if together * row_bytes > SURELY_THERE:
+        check_memory(together, row_bytes, x_t.device)
 
 
 def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:

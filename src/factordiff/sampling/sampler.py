@@ -49,7 +49,9 @@ def sample(
     device. `on_step(done, total)` is told how many cells are filled. `Engine.sample` is the same with fewer and
     faster passes.
     """
-    x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
+    if not isinstance(x_t, Tensor):
+        x_t = as_tensor("x_t", x_t)
+    items = None if items is None else as_tensor("items", items)
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)
     mask, again = experts[0].vocabulary.mask, rule.repairs
