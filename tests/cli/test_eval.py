@@ -167,7 +167,14 @@ def test_a_card_holds_what_the_records_say(expert: Path, records: Path) -> None:
     options = ("eval", "--experts", str(expert), "--reveal", "confidence:2")
     call(*options, "--limit", "4", "--question", "occupancy", "--out", str(own))
     call(*options, "--limit", "2", "--batch", "1", "--out", str(again))
-    log = {"event": "end", "seconds": 90.0, "loss": 0.5, "exact": 0.25, "largest_share_at_foreground": 0.111}
+    log = {
+        "event": "end",
+        "step": 9,
+        "seconds": 90.0,
+        "loss": 0.5,
+        "exact": 0.25,
+        "largest_share_at_foreground": 0.111,
+    }
     (expert.parent / "log.jsonl").write_text(json.dumps(log) + "\n")
     short = expert.parent / "short.jsonl.gz"
     call("eval", "--experts", str(expert), "--limit", "1", "--reveal", "confidence:2", "--out", str(short))

@@ -205,9 +205,13 @@ def test_more_experts_than_letters(tmp_path: Path) -> None:
             "--experts",
             ",".join(names),
             "--explain",
+            "--attempts",
+            "1",
+            "--reveal",
+            "confidence:3",
             "--picture",
             str(tmp_path / "p.png"),
         ],
     )
     assert result.exit_code == 0, result.output
-    assert "ad trans-29: " in result.stdout
+    assert "D trans-29: " in result.stdout

@@ -7,6 +7,7 @@ rows a line (half blocks); there the wrong cells are a panel of their own.
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from factordiff.solving.story import NOBODY
 
 GAP = 2  # columns between two grids
 PLAIN_WIDTH = 120  # of lines written to a file or pipe, unless COLUMNS says otherwise
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = string.ascii_letters + string.digits  # one column each, for 62 experts
 
 Form = Literal["wide", "compact"]
 
@@ -74,9 +75,8 @@ def plain_console(stream: Any = None) -> Console:
 
 
 def letter(index: int) -> str:
-    """The letter that stands for an expert where there are no colors; two from the 27th on."""
-    more, one = divmod(index, len(LETTERS))
-    return LETTERS[one] if more == 0 else LETTERS[more - 1] + LETTERS[one]
+    """The sign that stands for an expert where there are no colors; small letters first, from the 63rd on again."""
+    return LETTERS[index % len(LETTERS)]
 
 
 def colored(console: Console) -> bool:
