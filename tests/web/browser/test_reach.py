@@ -135,7 +135,7 @@ def test_the_shipped_specialists_solve_a_task_in_the_browser(browser: BrowserCon
         page = watched.open()
         pick(page, "0ca9ddb6")
         unfold(page)
-        expect(page.get_by_label("Temperatures of trans-occ")).to_have_value("0.25")  # as it was fitted
+        expect(page.get_by_label("Temperatures of trans-occ")).to_have_value("0.125")  # as it was fitted
         solve(page)
         expect(page.locator("#status")).to_have_text("routing: right")
         scrub(page, 60)
