@@ -161,7 +161,7 @@ def gzip_members(
     """
     place, length, view = 0, 0, memoryview(data)
     while place < len(data):
-        stream, parts = zlib.decompressobj(wbits=31), []
+        stream, parts, before = zlib.decompressobj(wbits=31), [], length
         while not stream.eof:
             piece = stream.unconsumed_tail or view[place : place + BYTES_AT_ONCE]
             if not stream.unconsumed_tail:
@@ -172,7 +172,7 @@ def gzip_members(
             length += len(parts[-1])
             if length > most:
                 raise DataError(f"{where}: unpacks to more than {most:,} bytes, which no file of ours does")
-            if sum(map(len, parts)) > most_each:
+            if length - before > most_each:
                 raise DataError(f"{where}: a part unpacks to more than {most_each:,} bytes")
         place -= len(stream.unused_data)
         yield b"".join(parts), place
