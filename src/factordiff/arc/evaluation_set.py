@@ -85,7 +85,11 @@ class EvaluationSet:
 
     def first(self, limit: int | None) -> EvaluationSet:
         """The first `limit` queries of the fixed order, or all."""
-        return replace(self, **{name: getattr(self, name)[:limit] for name in _PER_QUERY})
+        return self.take(slice(limit))
+
+    def take(self, rows: slice | Tensor) -> EvaluationSet:
+        """Some of the queries."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _PER_QUERY})
 
     def to(self, device: torch.device | str) -> EvaluationSet:
         """The same set on another device."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TRAIN = range(760)
 VALIDATION = range(760, 800)
+FIT, HELD = range(760, 790), range(790, 800)  # of validation: what is fitted on the 30 is measured on the 10
 TEST = range(800, 1_000)
 VALIDATION_AND_TEST = range(VALIDATION.start, TEST.stop)
 EVALUATION_FRAMES = 3

@@ -79,7 +79,12 @@ def compare_command(
     against: Annotated[
         str, typer.Option(help="Also print every figure's paired difference to this row.")
     ] = "",
-    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="test; held: validation queries, rows fitted on the others; validation: rows that are not fitted."
+        ),
+    ] = "test",
     reveal: Annotated[str, typer.Option(help="fast, exact, or a rule; by default the world's own.")] = "",
     expert: Annotated[
         list[str] | None, typer.Option(help="NAME=FOLDER: use this folder for that expert.")

@@ -8,11 +8,10 @@ import torch
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
-from factordiff.arc.splits import VALIDATION
+from factordiff.arc.splits import HELD
 from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData
 
-CHOOSING = 10  # instances of each task, the last ones
 FIT, CHOOSE = 720, 240  # queries of each kind unless told: six and two instances of each task
 
 
@@ -22,7 +21,7 @@ def validation_data(dataset: Dataset, fit: int = FIT, choose: int = CHOOSE, roun
     Sides are told apart by instance: a round of other demonstrations repeats a query, and never on the other side.
     """
     queries = dataset.evaluation("validation", rounds=rounds)
-    chooses = queries.numbers >= VALIDATION.stop - CHOOSING
+    chooses = queries.numbers >= HELD.start
     for name, wanted, there in (("fit", fit, int((~chooses).sum())), ("choose", choose, int(chooses.sum()))):
         if not 0 <= wanted <= there:
             raise InvalidInput(f"{name}: expected 0 to {there} validation queries, got {wanted}")

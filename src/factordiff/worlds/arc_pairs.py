@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from factordiff.arc.artefact import load_manifest
-from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
 from factordiff.errors import InvalidInput
 from factordiff.experts.store import load_expert, read_config, weight_hash
 from factordiff.experts.whereabouts import find_expert
+from factordiff.worlds.arc_lists import SIZES, arc_list
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.metric import EXACT
 from factordiff.worlds.queries import Queries
@@ -22,6 +22,10 @@ TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
     "arc-full+full": (
         ("trans-full", "conv-full"),
         "two generalists that know the same tasks: every method is level",
+    ),
+    "arc-early": (
+        ("trans-full-early", "conv-full-early"),
+        "two generalists that were stopped early: each is wrong where the other is not",
     ),
     "arc-occ+full": (("trans-occ", "trans-full"), "a specialist of occupancy beside a generalist"),
     "arc-col+occ": (("trans-color", "trans-occ"), "two specialists, one flat where the other is at home"),
@@ -34,7 +38,6 @@ TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
         "two generalists and two specialists: the surest is often the one who should be quiet",
     ),
 }
-TESTED = {"validation": 4_800, "test": 24_000}
 METHODS = ("alone", "mixture", "product", "geometric-mean", "superdiff", "routing", "soft-routing")
 
 
@@ -62,7 +65,7 @@ class ArcPair(Plain):
     factors = ("pixel", "row", "column", "block:2x2", "component", "whole")
     layout = (SIDE, SIDE)
     batch = 48
-    sizes = TESTED
+    sizes = SIZES
 
     def __init__(self, name: str, folders: Mapping[str, str | Path] | None = None) -> None:
         self.name = name
@@ -78,7 +81,7 @@ class ArcPair(Plain):
     def queries(self, split: str, limit: int | None = None) -> Queries:
         """The first queries of the fixed list, which goes through the tasks in turn."""
         count = checked_limit(split, limit, self.sizes)
-        queries = Dataset.load().evaluation(split, count)  # type: ignore[arg-type]
+        queries = arc_list(split).first(count)
         return Queries(
             torch.full_like(queries.x_0, 10),
             queries.x_0,

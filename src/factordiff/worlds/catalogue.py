@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from factordiff.errors import Unavailable
+from factordiff.errors import InvalidInput, Unavailable
 from factordiff.worlds.compare import assembled, prepared_setting
 from factordiff.worlds.comparison import Comparison, Row, with_rows
 from factordiff.worlds.folder import Folder
@@ -19,9 +19,11 @@ from factordiff.worlds.methods import BOUND, Entry, entries, split_methods
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import BUDGET, Watch
-from factordiff.worlds.world import World
+from factordiff.worlds.world import FITTED_ON, World
 
-ARC = ("arc-full+full", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four")
+ARC = (
+    "arc-full+full", "arc-early", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four",
+)  # fmt: skip
 TOYS = ("toy-either", "toy-both", "toy-halves", "toy-halves-sure", "toy-owners", "toy-cells", "toy-views")
 WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it takes its name
     "sudoku": ("sudoku.world", "Sudoku", False),
@@ -70,11 +72,17 @@ def compare_world(
     for name in asked:
         owned = queries.owners is not None
         rows += [own[name]] if name in own else entries([name], tuple(team.experts), owned)
-    fit = any(row.fitted for row in rows)
+    fitted = [row.label for row in rows if row.fitted]
+    if fitted and split not in FITTED_ON:
+        measured = " or ".join(name for name in FITTED_ON if name in chosen.sizes)
+        raise InvalidInput(
+            f"methods: {fitted[0]} is fitted on {split} queries and cannot be measured on them; expected --split "
+            f"{measured}, or rows that are not fitted"
+        )
     setting = prepared_setting(
         team.experts,
         chosen.metric,
-        validation=chosen.queries("validation", validation) if fit else None,
+        validation=chosen.queries(FITTED_ON[split], validation) if fitted else None,
         objectives=team.objectives,
         layout=chosen.layout,
         reveal=reveal or chosen.reveal,

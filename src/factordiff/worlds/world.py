@@ -16,7 +16,8 @@ from factordiff.worlds.methods import Entry
 from factordiff.worlds.metric import Metric
 from factordiff.worlds.queries import Queries
 
-SPLITS = ("validation", "test")
+# What rows are fitted on when they are measured on a split. `held` is for choices that test queries must not make.
+FITTED_ON = {"test": "validation", "held": "fit"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,11 @@ class Experts:
 
 @runtime_checkable
 class World(Protocol):
-    """Something to compare methods on. Numbers are fitted on `validation`; only `test` is reported."""
+    """Something to compare methods on. Rows that are measured on `test` are fitted on `validation`.
+
+    A world may also have `held`, validation queries that are measured, and `fit`, the others that rows are then
+    fitted on.
+    """
 
     name: str
     tests: str  # what it tests, in a sentence

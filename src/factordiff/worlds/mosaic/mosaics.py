@@ -12,8 +12,8 @@ from factordiff.worlds.mosaic.canvas import QUARTERS, condition_together, togeth
 from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of
 from factordiff.worlds.queries import Queries
 
-SIZES = {"validation": 1_200, "test": 6_000}
-SPLITS = {"validation": 1, "test": 2}
+SIZES = {"validation": 1_200, "test": 6_000, "fit": 1_200, "held": 1_200}
+SPLITS = {"validation": 1, "test": 2, "fit": 3, "held": 4}
 
 
 def owners(split: str, count: int, seed: int = 0) -> Int[Tensor, "mosaic quarter"]:

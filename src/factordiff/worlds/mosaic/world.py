@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from factordiff.arc.artefact import load_manifest
-from factordiff.arc.dataset import Dataset
 from factordiff.composition.evidence import Evidence
 from factordiff.composition.factor_names import partition
 from factordiff.errors import Unavailable
 from factordiff.experts.condition import on_device
 from factordiff.fitting.search import fittable
 from factordiff.sampling.given_evidence import Scores
+from factordiff.worlds.arc_lists import arc_list
 from factordiff.worlds.arc_pairs import load_experts
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.fitting import fit_numbers
@@ -125,9 +125,9 @@ class Mosaic(Plain):
         return Experts(each, small.objectives, small.weights)
 
     def queries(self, split: str, limit: int | None = None) -> Queries:
-        """The first mosaics of a split: of validation queries, or of test queries."""
+        """The first mosaics of a split: of the queries of that ARC list."""
         count = checked_limit(split, limit, self.sizes)
-        return mosaics(split, count, Dataset.load().evaluation(split))  # type: ignore[arg-type]
+        return mosaics(split, count, arc_list(split))
 
     def data(self) -> str:
         """The data set's hash, and which mosaics of it."""
