@@ -25,7 +25,7 @@ from torch import Tensor
 
 from factordiff import ByConfidence, Condition, Engine, RevealRule, Routing, Vocabulary, feynman_kac, sample
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import build
+from factordiff.networks.store import build
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
 from factordiff.streams import Purpose, uniform
 

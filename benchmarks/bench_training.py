@@ -20,13 +20,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from factordiff.diffusion.objectives import diffusion_loss, full
-from factordiff.experts import attention
 from factordiff.experts.condition import Condition
-from factordiff.experts.network import Network
-from factordiff.experts.store import build
+from factordiff.networks import attention
+from factordiff.networks.network import Network
+from factordiff.networks.store import build
 from factordiff.streams import Purpose, integers
-from factordiff.training.settings import Settings
-from factordiff.training.step import Loss, Recorded, Step
+from factordiff.training.settings import TrainingSettings
+from factordiff.training.step import Loss, RecordedStep, TrainingStep
 from factordiff.vocabulary import Vocabulary
 
 PEAK = 790e12  # bf16 matrix products per second, measured on an H200
@@ -121,10 +121,10 @@ def eager_autocast(network: Network, batch: tuple[Tensor, ...], device: torch.de
 def flops_per_item(backbone: str, settings: dict[str, Any]) -> float:
     """Floating-point operations of the forward and backward pass, counted on two items on the CPU."""
     network = build(backbone, settings)
-    step = Step(network, RandomGrids(), Settings(batch=2), torch.float32, torch.float32)
+    step = TrainingStep(network, RandomGrids(), TrainingSettings(batch=2), torch.float32, torch.float32)
     batch = step._draw(torch.zeros((), dtype=torch.int64))
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        Loss(network, Settings(batch=2), torch.float32, 2, 1)(*batch).backward()
+        Loss(network, TrainingSettings(batch=2), torch.float32, 2, 1)(*batch).backward()
     return counter.get_total_flops() / 2
 
 
@@ -139,14 +139,16 @@ def parity(
         with torch.no_grad():
             noise = integers(2**20, 7, Purpose.INIT, torch.arange(network.layout.size)) / 2**20 - 0.5
             network.vector += 0.1 * noise.float().to(device)
-        plain = Step(network, data, Settings(batch=batch, seed=5), torch.float32, torch.float32)
+        plain = TrainingStep(
+            network, data, TrainingSettings(batch=batch, seed=5), torch.float32, torch.float32
+        )
         drawn = plain._draw(torch.full((), 12345, device=device))
         expected_loss = plain.loss(*drawn)
         (expected,) = torch.autograd.grad(expected_loss, [network.vector])
         compile_, *parts = variant.split("+")
         kernels = "on" if "kernels" in parts else "off"
-        chosen = Settings(batch=batch, seed=5, compile=compile_, kernels=kernels)
-        fast = Step(network, data, chosen, dtype, torch.float32)
+        chosen = TrainingSettings(batch=batch, seed=5, compile=compile_, kernels=kernels)
+        fast = TrainingStep(network, data, chosen, dtype, torch.float32)
         loss = fast.loss(*drawn)
         (gradient,) = torch.autograd.grad(loss, [network.vector])
         errors[f"loss {name}"] = float(((loss - expected_loss).abs() / expected_loss).detach())
@@ -164,7 +166,7 @@ def measure(
     result: dict[str, Any] = {"backbone": backbone, "conditioning": kind, "tflop_per_step": flops / 1e12}
     padded, attention.padded_head = attention.padded_head, lambda size: size
     network = build(backbone, network_settings).to(device)
-    batch = Step(network, data, Settings(batch=arguments.batch), dtype, dtype)._draw(
+    batch = TrainingStep(network, data, TrainingSettings(batch=arguments.batch), dtype, dtype)._draw(
         torch.zeros((), dtype=torch.int64, device=device)
     )
     result["eager autocast ms"] = median_ms(eager_autocast(network, batch, device), device, arguments.steps)
@@ -172,7 +174,7 @@ def measure(
     for variant in arguments.variants:
         compile_, *parts = variant.split("+")
         graph = "graph" in parts
-        settings = Settings(
+        settings = TrainingSettings(
             batch=arguments.batch,
             compile=compile_,
             kernels="on" if "kernels" in parts else "off",
@@ -181,13 +183,13 @@ def measure(
         )
         torch.compiler.reset()
         began = time.monotonic()
-        step = Step(build(backbone, network_settings).to(device), data, settings, dtype, dtype)
-        advance: Callable[[], None] = Recorded(step) if graph and device.type == "cuda" else step
+        step = TrainingStep(build(backbone, network_settings).to(device), data, settings, dtype, dtype)
+        advance: Callable[[], None] = RecordedStep(step) if graph and device.type == "cuda" else step
         advance()
         if device.type == "cuda":
             torch.cuda.synchronize()
         first = time.monotonic() - began
-        for _ in range(Recorded.WARM_UP if graph else 0):
+        for _ in range(RecordedStep.WARM_UP if graph else 0):
             advance()
         ms = median_ms(advance, device, arguments.steps)
         result[variant] = {

@@ -24,22 +24,29 @@ from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.routing import Routing, SoftRouting
 from factordiff.composition.single import Single
-from factordiff.evaluation.statistics import Estimate, mean
-from factordiff.experts.store import build, load_expert, load_weights, read_config, save_expert, weight_hash
-from factordiff.experts.whereabouts import SHIPPED, Found, find_expert
-from factordiff.text.bits import Filled, best_mixture, best_product, best_temperatures, fill_in, said_at
+from factordiff.devices import choose_device, device_name
+from factordiff.experts.registry import SHIPPED, Found, find_expert
+from factordiff.networks.store import build, load_expert, load_weights, read_config, save_expert, weight_hash
+from factordiff.report.statistics import Estimate, mean
+from factordiff.text.bits import (
+    InfillScore,
+    best_mixture,
+    best_product,
+    best_temperatures,
+    fill_in,
+    hidden_log_probs,
+)
 from factordiff.text.card import CARD, write_text_card
 from factordiff.text.corpus import CORPUS, load_corpus
 from factordiff.text.sources import Code, Prose, TextSource
 from factordiff.text.verbatim import verbatim
 from factordiff.text.windows import Windows, hidden_cells, mixed_windows
-from factordiff.training.account import account
-from factordiff.training.machines import choose_device, device_name
+from factordiff.training.provenance import provenance
 
 BASE = "best of one number per expert"
 
 
-def interval(one: Filled, other: Filled, packages: np.ndarray) -> Estimate:
+def interval(one: InfillScore, other: InfillScore, packages: np.ndarray) -> Estimate:
     """Bits per hidden character that the first costs less, over packages."""
     saved = ((other.bits - one.bits) / one.cells.sum() * len(one.cells)).cpu().numpy()
     return mean(saved, packages, (-np.inf, np.inf))
@@ -47,7 +54,7 @@ def interval(one: Filled, other: Filled, packages: np.ndarray) -> Estimate:
 
 def fitted(experts: list[Any], windows: Windows, share: float) -> dict[str, Composition]:
     """Every method with the numbers that are best on these windows."""
-    said = said_at(experts, windows.x_0, hidden_cells(windows, share))
+    said = hidden_log_probs(experts, windows.x_0, hidden_cells(windows, share))
     return {
         "mixture, fitted": Mixture(best_mixture(said)),
         "product, fitted": Product(best_product(said)),
@@ -57,7 +64,7 @@ def fitted(experts: list[Any], windows: Windows, share: float) -> dict[str, Comp
 
 def measure(
     experts: list[Any], names: list[str], generalist: Any, windows: dict[str, Windows], share: float
-) -> tuple[dict[str, Filled], dict[str, str]]:
+) -> tuple[dict[str, InfillScore], dict[str, str]]:
     """All rows at one share of hidden characters, and the fitted numbers."""
     found = fitted(experts, windows["validation"], share)
     methods: dict[str, Composition] = {f"{name} alone": Single(index) for index, name in enumerate(names)}
@@ -71,7 +78,7 @@ def measure(
     return rows, {name: repr(method) for name, method in found.items()}
 
 
-def table(rows: dict[str, Filled], packages: np.ndarray) -> dict[str, Any]:
+def table(rows: dict[str, InfillScore], packages: np.ndarray) -> dict[str, Any]:
     """Bits, accuracy, what each saves against the best fixed numbers, and the share of the way to the generalist.
 
     Which fixed numbers are the best is decided on these very windows, in their favour. Where the generalist is no
@@ -145,7 +152,7 @@ def main() -> None:
         }
     if arguments.ship:
         for found, run in zip(folders, runs, strict=True):
-            write_text_card(found.folder, result, account(found.folder, run))
+            write_text_card(found.folder, result, provenance(found.folder, run))
             print(f"wrote {found.folder / CARD}")
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from factordiff.bench.curve import Point, drawn
 from factordiff.cli.bench import DEFAULT_RULE
-from factordiff.evaluation.curve import Point, drawn
 
 found = json.loads(Path(sys.argv[1]).read_text())
 about, points = found["about"], [Point(**point) for point in found["points"]]

@@ -29,7 +29,7 @@ from factordiff.solving.answer import Answer
 from factordiff.solving.question import Question, canvas_of
 from factordiff.solving.second_attempt import from_second_choice, most_frequent_other, reflected_answers
 from factordiff.solving.solver import answer
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 
 DRAWS = 6
 AT_ONCE = 60  # queries between two lines of progress

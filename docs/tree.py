@@ -22,8 +22,8 @@ COLUMN, WIDTH = 26, 97
 
 # Folders in the order of the imports, each after those it builds on.
 ORDER = [
-    "schema", "diffusion", "experts", "composition", "sampling", "engine", "toy", "fitting", "training", "arc", "text",
-    "evaluation", "solving", "experiments", "worlds", "cli", "web", "weights",
+    "diffusion", "experts", "networks", "composition", "sampling", "engine", "toy", "fitting", "training", "team",
+    "arc", "text", "solving", "report", "evaluation", "bench", "experiments", "worlds", "cli", "web", "weights",
 ]  # fmt: skip
 # Folders and files that cannot speak for themselves.
 SPEECHLESS = {

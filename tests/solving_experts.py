@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.arc.grid import COLORS, Grid
 from factordiff.arc.task import Pair, Task
 from factordiff.experts.condition import Condition
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
 from factordiff.vocabulary import Vocabulary
 
 TINY = {"width": 16, "context": 8, "encoder": 4, "latents": 2, "cycles": [1, 1]}

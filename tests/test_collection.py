@@ -28,7 +28,7 @@ def test_annotations_are_checked() -> None:
 
 
 def test_gpu_tests_are_collected_where_nothing_can_be_installed() -> None:
-    assert "tests/experts/test_attention.py" in GPU_ONLY
+    assert "tests/networks/test_attention.py" in GPU_ONLY
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({MISSING}));"
         f"import pytest; sys.exit(pytest.main(['--collect-only', '-p', 'no:cacheprovider', *{GPU_ONLY}]))"

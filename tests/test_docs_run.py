@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import factordiff.cli  # noqa: F401  (registers the verbs)
 from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.cli.app import app
-from factordiff.experts import whereabouts
+from factordiff.experts import registry
 from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
 
@@ -34,7 +34,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_task(task("other"), tmp_path / "tasks" / "other.json")
     write_challenges([task("one")], tmp_path / "challenges.json")
     tiny_experts(tmp_path / "weights", (*DEFAULT_EXPERTS, "trans-occ"))
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "weights")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -14,11 +14,11 @@ import uvicorn
 from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
-from factordiff.arc import selection
+from factordiff.arc.build import selection
 from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
-from factordiff.experts import whereabouts
-from factordiff.experts.store import build, save_expert
+from factordiff.experts import registry
+from factordiff.networks.store import build, save_expert
 from tests.solving_experts import task, tiny_experts
 
 
@@ -63,7 +63,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("text-prose", "text-code"):
         sizes = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 1}
         save_expert(build("transformer", sizes), tmp_path / "weights" / name)
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "weights")
     monkeypatch.setenv("FACTORDIFF_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -96,7 +96,9 @@ def test_every_verb_shows_an_example_of_itself() -> None:
 )
 def test_the_example_runs(verb: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if verb == "data measure":
-        monkeypatch.setattr(selection, "CANDIDATES", 5)  # of 1,500: tests/arc/test_selection.py measures all
+        monkeypatch.setattr(
+            selection, "CANDIDATES", 5
+        )  # of 1,500: tests/arc/build/test_selection.py measures all
     for command in BEFORE.get(verb, ()):
         run(command)
     assert run(EXAMPLES[verb] or "")

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from factordiff.arc.dataset import Dataset
 from factordiff.cli.app import app
-from factordiff.evaluation.parcel import PARCEL
-from factordiff.experts.store import weight_hash
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.registry import find_expert
+from factordiff.networks.store import weight_hash
+from factordiff.report.tarball import TARBALL
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 VERDICTS = {f"**{word}**" for word in ("confirmed", "not confirmed", "undecided here")}
@@ -24,7 +24,7 @@ VERDICTS = {f"**{word}**" for word in ("confirmed", "not confirmed", "undecided 
 @pytest.fixture(scope="module")
 def lines() -> dict[str, list[dict[str, Any]]]:
     """Every line of every row, read with nothing of the library."""
-    with tarfile.open(RESULTS / PARCEL) as tar:
+    with tarfile.open(RESULTS / TARBALL) as tar:
         return {
             entry.name.removesuffix(".jsonl"): [json.loads(line) for line in tar.extractfile(entry) or ()]
             for entry in tar
@@ -89,7 +89,7 @@ def test_every_published_verdict_has_its_rule() -> None:
 
 @pytest.mark.slow
 def test_the_report_is_made_from_the_records_alone(tmp_path: Path) -> None:
-    (tmp_path / PARCEL).write_bytes((RESULTS / PARCEL).read_bytes())
+    (tmp_path / TARBALL).write_bytes((RESULTS / TARBALL).read_bytes())
     CliRunner().invoke(app, ["reproduce", "report", "--out", str(tmp_path)], catch_exceptions=False)
     for name in ("README.md", "report.html"):
         assert (tmp_path / name).read_text() == (RESULTS / name).read_text(), name

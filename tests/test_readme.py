@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from docs import tree
-from factordiff.evaluation.card import read_figures
-from factordiff.experts.whereabouts import SHIPPED
+from factordiff.experts.registry import SHIPPED
+from factordiff.report.card import read_figures
 from factordiff.toy.exactness import Measured, measurements
 
 ROOT = Path(__file__).parents[1]

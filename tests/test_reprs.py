@@ -49,8 +49,8 @@ from factordiff import (
 )  # fmt: skip
 from factordiff.composition.factors import rows
 from factordiff.composition.router import RouterConfig
-from factordiff.experts.store import build
 from factordiff.fitting.report import Score, Trial
+from factordiff.networks.store import build
 from factordiff.solving.answer import Refusal
 from tests.solving_experts import TINY, halves, task
 
@@ -109,7 +109,7 @@ def test_every_public_class_is_among_them(things: list[object]) -> None:
 def test_numbers_are_the_things_own(things: list[object]) -> None:
     found = {type(thing).__name__: repr(thing) for thing in things}
     assert found["Trace"] == "Trace(1 items of 100 cells, 1 particles, 8 steps)"
-    assert found["Step"] == "Step(1 items, 12 cells revealed)"
+    assert found["TraceStep"] == "TraceStep(1 items, 12 cells revealed)"
     assert found["Law"] == "Law(4 outcomes of 2 cells with 2 values)"
     assert found["SamplerState"] == "SamplerState(2 rows of 4 cells, 8 of them masked)"
     assert found["Composed"] == "Composed(2 rows of 4 cells with 2 values, with routing, with log_doubt)"

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from factordiff import load_expert
 from factordiff.arc.dataset import Dataset
 from factordiff.cli.app import app
-from factordiff.evaluation.card import Figures, read_figures
-from factordiff.evaluation.outcomes import read_outcomes
-from factordiff.evaluation.records import read_records
-from factordiff.experts.store import read_config, weight_hash
-from factordiff.experts.whereabouts import SHIPPED, shipped_experts
+from factordiff.experts.registry import SHIPPED, shipped_experts
+from factordiff.networks.store import read_config, weight_hash
+from factordiff.report.card import Figures, read_figures
+from factordiff.report.outcomes import read_outcomes
+from factordiff.report.records import read_records
 
 ROOT = Path(__file__).parents[1]
 EXPERTS = shipped_experts()

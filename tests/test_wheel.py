@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from factordiff.arc.task_files import write_task
-from factordiff.evaluation.records import read_records
+from factordiff.report.records import read_records
 from tests.solving_experts import task
 
 REPOSITORY = Path(__file__).parents[1]

@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from factordiff.experts.expert import substitute as substitute
     from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel
     from factordiff.experts.masked_lm import of_adapters as of_adapters
-    from factordiff.experts.store import load_expert as load_expert
+    from factordiff.experts.registry import shipped_experts as shipped_experts
     from factordiff.experts.tabular import TabularExpert as TabularExpert
-    from factordiff.experts.whereabouts import shipped_experts as shipped_experts
     from factordiff.fitting.data import FittingData as FittingData
     from factordiff.fitting.diagnosis import Diagnosis as Diagnosis
     from factordiff.fitting.report import FitReport as FitReport
+    from factordiff.networks.store import load_expert as load_expert
     from factordiff.sampling.adaptive import ByEntropy as ByEntropy
     from factordiff.sampling.adaptive import ByMargin as ByMargin
     from factordiff.sampling.adaptive import ByProduct as ByProduct
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from factordiff.sampling.trace import Trace as Trace
     from factordiff.solving.answer import Answer as Answer
     from factordiff.solving.solver import solve as solve
-    from factordiff.solving.team import Team as Team
-    from factordiff.solving.team import compose as compose
     from factordiff.state import SamplerState as SamplerState
+    from factordiff.team.team import Team as Team
+    from factordiff.team.team import compose as compose
     from factordiff.toy.law import Law as Law
     from factordiff.toy.law import exact_law as exact_law
     from factordiff.toy.law import total_variation as total_variation
@@ -111,9 +111,9 @@ _HOMES = {
     "experts.condition": ("Condition",),
     "experts.expert": ("Expert", "substitute"),
     "experts.masked_lm": ("MaskedLanguageModel", "of_adapters"),
-    "experts.store": ("load_expert",),
+    "networks.store": ("load_expert",),
     "experts.tabular": ("TabularExpert",),
-    "experts.whereabouts": ("shipped_experts",),
+    "experts.registry": ("shipped_experts",),
     "fitting.data": ("FittingData",),
     "fitting.diagnosis": ("Diagnosis",),
     "fitting.report": ("FitReport",),
@@ -130,7 +130,7 @@ _HOMES = {
     "sampling.trace": ("Trace",),
     "solving.answer": ("Answer",),
     "solving.solver": ("solve",),
-    "solving.team": ("Team", "compose"),
+    "team.team": ("Team", "compose"),
     "state": ("SamplerState",),
     "toy.law": ("Law", "exact_law", "total_variation"),
     "vocabulary": ("Vocabulary",),

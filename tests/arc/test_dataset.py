@@ -10,7 +10,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from factordiff.arc.artefact import encode_ids, make_artefact, save_artefact
-from factordiff.arc.balance import size_of
+from factordiff.arc.build.balance import size_of
 from factordiff.arc.dataset import Dataset, draw_context, draw_symmetry
 from factordiff.arc.grid import to_canvas
 from factordiff.arc.instances import instance_grids

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from factordiff.arc.artefact import Artefact
+from factordiff.arc.build.official import fitting_tasks
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import to_canvas
 from factordiff.arc.instances import instance_grids
-from factordiff.arc.official import fitting_tasks
 from factordiff.errors import InvalidInput
 
 

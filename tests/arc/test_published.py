@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factordiff.arc.official import fitting_tasks
+from factordiff.arc.build.official import fitting_tasks
 from factordiff.arc.published import is_familiar, looks_like_an_id, published_task, published_tasks
 from factordiff.arc.task import content_hash
 from factordiff.errors import DataError

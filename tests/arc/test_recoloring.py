@@ -13,7 +13,7 @@ import torch
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
 from factordiff.arc.source import ArcSource
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[2]
 ALL = set(range(1, 10))
@@ -91,8 +91,8 @@ def test_the_share_is_how_many_are_renamed() -> None:
 def test_an_items_grids_are_renamed_alike(dataset: Dataset) -> None:
     """With every color told apart, all grids of an item are the plain item's under one map; the cells stay put."""
     items, step = torch.arange(64), torch.tensor(2)
-    plain, x_0 = ArcSource(dataset, Settings()).draw(0, step, items)
-    renamed, y_0 = ArcSource(dataset, Settings(rename=0.5)).draw(0, step, items)
+    plain, x_0 = ArcSource(dataset, TrainingSettings()).draw(0, step, items)
+    renamed, y_0 = ArcSource(dataset, TrainingSettings(rename=0.5)).draw(0, step, items)
     before = torch.cat(
         [plain.query, plain.context_inputs.flatten(1), plain.context_outputs.flatten(1), x_0], 1
     )

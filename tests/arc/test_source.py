@@ -8,14 +8,14 @@ import torch
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.source import ArcSource
 from factordiff.errors import InvalidInput
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 from factordiff.training.source import Source
 
 TASKS = ("c8f0f002", "0d3d703e", "67a3c6ac")
 
 
 def test_a_batch_does_not_depend_on_how_it_is_cut() -> None:
-    source = ArcSource(Dataset.load(), Settings(tasks=TASKS, identity_share=1.0))
+    source = ArcSource(Dataset.load(), TrainingSettings(tasks=TASKS, identity_share=1.0))
     assert isinstance(source, Source)
     step, items = torch.tensor(3), torch.arange(16)
     condition, x_0 = source.draw(5, step, items)
@@ -27,7 +27,7 @@ def test_a_batch_does_not_depend_on_how_it_is_cut() -> None:
 
 def test_only_the_named_tasks() -> None:
     dataset = Dataset.load()
-    source = ArcSource(dataset, Settings(tasks=TASKS, identity_share=1.0))
+    source = ArcSource(dataset, TrainingSettings(tasks=TASKS, identity_share=1.0))
     _, x_0 = source.draw(5, torch.tensor(3), torch.arange(64))
     indices = [dataset.tasks.index(task) for task in TASKS]
     outputs = {
@@ -46,7 +46,7 @@ def test_only_the_named_tasks() -> None:
 def test_all_tasks() -> None:
     dataset = Dataset.load()
     queries = dataset.evaluation("validation")
-    condition, x_0 = ArcSource(dataset, Settings()).validation(130)
+    condition, x_0 = ArcSource(dataset, TrainingSettings()).validation(130)
     assert torch.equal(x_0, queries.x_0[:130])
     assert torch.equal(condition.context_inputs, queries.condition(slice(130)).context_inputs)
 
@@ -55,13 +55,13 @@ def test_an_unknown_task_is_refused() -> None:
     with pytest.raises(
         InvalidInput, match="tasks: the data set has no ffffffff; expected ids such as 0520fde7"
     ):
-        ArcSource(Dataset.load(), Settings(tasks=("c8f0f002", "ffffffff")))
+        ArcSource(Dataset.load(), TrainingSettings(tasks=("c8f0f002", "ffffffff")))
 
 
 def test_emphasis_draws_a_task_more_often_and_leaves_validation_alone() -> None:
     dataset = Dataset.load()
-    plain = Settings(tasks=TASKS, identity_share=1.0)
-    stressed = Settings(tasks=TASKS, emphasis={TASKS[1]: 4}, identity_share=1.0)
+    plain = TrainingSettings(tasks=TASKS, identity_share=1.0)
+    stressed = TrainingSettings(tasks=TASKS, emphasis={TASKS[1]: 4}, identity_share=1.0)
     of = {
         row.numpy().tobytes(): task
         for task in TASKS
@@ -82,7 +82,7 @@ def test_emphasis_draws_a_task_more_often_and_leaves_validation_alone() -> None:
 
 def test_emphasis_on_all_tasks() -> None:
     dataset = Dataset.load()
-    source = ArcSource(dataset, Settings(emphasis={"67a3c6ac": 10_000}, identity_share=1.0))
+    source = ArcSource(dataset, TrainingSettings(emphasis={"67a3c6ac": 10_000}, identity_share=1.0))
     condition, _ = source.draw(5, torch.tensor(3), torch.arange(100))
     inputs = {
         row.numpy().tobytes()
@@ -93,4 +93,4 @@ def test_emphasis_on_all_tasks() -> None:
 
 def test_emphasis_on_a_task_that_is_not_drawn_is_refused() -> None:
     with pytest.raises(InvalidInput, match="emphasis: ffffffff is not among the 3 tasks of this run"):
-        ArcSource(Dataset.load(), Settings(tasks=TASKS, emphasis={"ffffffff": 2}))
+        ArcSource(Dataset.load(), TrainingSettings(tasks=TASKS, emphasis={"ffffffff": 2}))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factordiff.arc.official import arc_agi_1
+from factordiff.arc.build.official import arc_agi_1
 from factordiff.arc.task import Pair, Task, spell_task
 from factordiff.arc.task_files import (
     parse_json,

@@ -10,13 +10,13 @@ import torch
 from typer.testing import CliRunner
 
 from factordiff.arc.dataset import Dataset
+from factordiff.bench.baselines import Bench, fast, noted, straightforward
+from factordiff.bench.curve import GRID, REPAIRED, Point, choice, drawn, every_rule
 from factordiff.cli import bench as _bench  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.cli.bench import DEFAULT_RULE
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.evaluation.contenders import Bench, fast, noted, straightforward
-from factordiff.evaluation.curve import GRID, REPAIRED, Point, choice, drawn, every_rule
-from factordiff.experts.store import build, load_expert, save_expert, weight_hash
+from factordiff.networks.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.rules import reveal_rule, rule_named
 
@@ -92,10 +92,10 @@ def test_the_straightforward_loop_gives_the_loops_answers(folders: str) -> None:
 
 
 def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factordiff.evaluation.curve.GRID", {"margin": (0.0, 0.001), "confidence": (1, 4)})
-    monkeypatch.setattr("factordiff.evaluation.curve.REPAIRED", (0.002,))
+    monkeypatch.setattr("factordiff.bench.curve.GRID", {"margin": (0.0, 0.001), "confidence": (1, 4)})
+    monkeypatch.setattr("factordiff.bench.curve.REPAIRED", (0.002,))
     picture, out = tmp_path / "curve.png", tmp_path / "curve.json"
-    monkeypatch.setattr("factordiff.evaluation.curve.LOOP", "confidence:4")
+    monkeypatch.setattr("factordiff.bench.curve.LOOP", "confidence:4")
     shown = run(
         "--quick",
         "--experts",

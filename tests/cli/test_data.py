@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from factordiff.arc import rearc, training_only
 from factordiff.arc.artefact import Artefact, load_artefact, load_manifest
+from factordiff.arc.build import rearc, training_only
 from factordiff.cli.app import app
 from factordiff.cli.data import data
 from factordiff.errors import DataError, InvalidInput

@@ -22,7 +22,7 @@ from factordiff.cli import demo as verb
 from factordiff.cli.app import app
 from factordiff.cli.demo_arc import demonstrate, featured
 from factordiff.errors import InvalidInput
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
 from factordiff.solving.answer import Answer
 from factordiff.toy.exactness import Measured
 from factordiff.toy.painting import paint, picture

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from factordiff.cli.app import app
 from factordiff.errors import CheckpointError, DataError, FactorDiffError, InvalidInput
-from factordiff.evaluation.card import CARD, read_figures
-from factordiff.evaluation.provenance import short
-from factordiff.evaluation.records import read_records
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
+from factordiff.report.card import CARD, read_figures
+from factordiff.report.code_version import short
+from factordiff.report.records import read_records
 from factordiff.training.settings import preset
 
 SMALL = {"width": 16, "context": 16, "encoder": 8, "heads": 2, "latents": 2, "cycles": [1, 1]}
@@ -217,7 +217,7 @@ def test_no_card_for_a_folder_that_is_not_there(records: Path, tmp_path: Path) -
 
 
 def test_the_list_of_experts_names_what_ships_or_how_to_train() -> None:
-    from factordiff.experts.whereabouts import shipped_experts
+    from factordiff.experts.registry import shipped_experts
 
     shown = call("experts")
     assert (

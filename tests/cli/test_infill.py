@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from factordiff.cli import infill as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import FactorDiffError
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
 from factordiff.text.document import TextDocument, lines_of
-from tests.experts.networks import small, stir
+from tests.networks.small_networks import small, stir
 
 TEXT = 'import os\n\n\ndef f(é):\n\treturn "x"  # said\n'
 SMALL = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 2}

@@ -23,9 +23,9 @@ import torch
 from factordiff import files
 from factordiff.arc.task import spell_task
 from factordiff.cli.app import main
-from factordiff.evaluation.records import read_records
 from factordiff.experiments.pairs import EARLY, FULL_FULL
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
+from factordiff.report.records import read_records
 from factordiff.streams import Purpose, integers, uniform
 from tests.solving_experts import TINY, task, tiny_experts
 

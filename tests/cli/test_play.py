@@ -19,12 +19,12 @@ from typer.testing import CliRunner
 from factordiff.cli.app import app
 from factordiff.cli.play import experts_to_meet
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts import whereabouts
-from factordiff.experts.store import save_expert
+from factordiff.experts import registry
+from factordiff.networks.store import save_expert
 from factordiff.web import story_list
 from factordiff.web.story_list import STORIES
 from tests.cli.test_app import ENVIRONMENT, ROOT, run
-from tests.experts.networks import small
+from tests.networks.small_networks import small
 from tests.solving_experts import tiny_experts
 
 
@@ -85,7 +85,7 @@ def test_a_taken_port_is_a_sentence(expert: Path) -> None:
 def specialists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Untrained specialists under the shipped names, and one story on one task."""
     tiny_experts(tmp_path / "weights", ("trans-color", "trans-occ"))
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "weights")
     monkeypatch.setattr(story_list, "STORIES", (replace(STORIES[0], tasks=STORIES[0].tasks[:1]),))
     return tmp_path
 
@@ -123,7 +123,7 @@ def test_experts_that_tell_no_story_are_told_so(expert: Path, tmp_path: Path) ->
 def test_the_headline_pair_comes_first_and_variants_do_not_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path)
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path)
     assert experts_to_meet() == []
     tiny_experts(tmp_path, ("mine",))
     assert experts_to_meet() == ["mine"]

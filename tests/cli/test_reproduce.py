@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import factordiff.cli.reproduce  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavailable
-from factordiff.evaluation.records import read_records
 from factordiff.experiments.pairs import EARLY, FULL_FULL
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
+from factordiff.report.records import read_records
 
 TINY = {"width": 8, "context": 8, "latents": 2, "heads": 2, "blocks": 1, "encoder": 8, "cycles": (1, 1)}
 
@@ -60,7 +60,7 @@ def test_voting_through_the_command(tiny, tmp_path):
     batches = {path: read_records(path).batches for path in (tmp_path / "records").iterdir()}
     assert "records.tar.xz" in reproduce("pack", *out).replace("\n", "")
     shutil.rmtree(tmp_path / "records")
-    reproduce("report", *out)  # the parcel is enough
+    reproduce("report", *out)  # the tarball is enough
     assert (tmp_path / "README.md").read_text() == report
     assert len(list((tmp_path / "records").iterdir())) == 12
     shutil.rmtree(tmp_path / "records")

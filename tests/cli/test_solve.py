@@ -17,7 +17,7 @@ from factordiff.cli.answer_display import show_answer, show_task
 from factordiff.cli.app import app
 from factordiff.cli.explanation_display import show_explanation
 from factordiff.errors import DataError, InvalidInput, Unavailable
-from factordiff.experts import whereabouts
+from factordiff.experts import registry
 from factordiff.sampling.trace import Trace
 from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import Rule, task, tiny_experts
@@ -144,9 +144,9 @@ def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:
 
 
 def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(DEFAULT_EXPERTS) <= set(whereabouts.shipped_experts())
+    assert set(DEFAULT_EXPERTS) <= set(registry.shipped_experts())
     write_task(task(), tmp_path / "plus.json")
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "none")
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "none")
     result = run(app, ["solve", str(tmp_path / "plus.json")])
     assert isinstance(result.exception, Unavailable)
     assert "'trans-full' is neither a folder nor a shipped expert" in str(result.exception)
@@ -155,7 +155,7 @@ def test_the_default_experts_are_the_shipped_ones(tmp_path: Path, monkeypatch: p
     )
     assert str(tmp_path / "none" / "trans-full") in str(result.exception)
     tiny_experts(tmp_path / "weights", DEFAULT_EXPERTS)
-    monkeypatch.setattr(whereabouts, "SHIPPED", tmp_path / "weights")
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "weights")
     result = run(app, ["solve", str(tmp_path / "plus.json"), "--temperatures", "conv-full=0.25"])
     assert result.exit_code == 0, result.output
     assert f"{' + '.join(DEFAULT_EXPERTS)}, routing" in result.stdout
@@ -308,8 +308,8 @@ def test_the_terminal_says_what_attempt_2_is(experts: str, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_every_task_of_arc_gets_an_answer_or_a_refusal(experts: str, tmp_path: Path) -> None:
+    from factordiff.arc.build.official import arc_agi_1
     from factordiff.arc.grid import fits
-    from factordiff.arc.official import arc_agi_1
 
     tasks = {one.id: one for part in arc_agi_1().values() for one in part.values()}
     assert len(tasks) == 800

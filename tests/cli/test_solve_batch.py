@@ -21,7 +21,7 @@ from factordiff.arc.task_files import write_task
 from factordiff.cli import solve_display, submission
 from factordiff.cli.app import app
 from factordiff.errors import FileError, InvalidInput
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 from tests.solving_experts import task, tiny_experts
 
 run = CliRunner().invoke

@@ -9,7 +9,7 @@ import pytest
 from rich.color import ColorSystem
 
 from factordiff.cli.terminal_grids import ARC, EXPERTS, MARKS, Palette, Panel, plain_console, side_by_side
-from factordiff.solving.story import NOBODY
+from factordiff.sampling.path import NOBODY
 from tests.terminal_screen import Place, console, screen, written
 
 WIDTHS, COLORS = (60, 80, 120), ("truecolor", "256", "standard", None)

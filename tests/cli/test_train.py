@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from factordiff.cli.app import app
 from factordiff.cli.train import _settings
 from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
-from factordiff.experts.store import load_expert, read_config
-from factordiff.training.account import command
+from factordiff.networks.store import load_expert, read_config
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
+from factordiff.training.provenance import command
 from factordiff.training.settings import preset
 from factordiff.training.step import Loss
 

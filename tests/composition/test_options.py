@@ -91,7 +91,7 @@ def trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_method_and_its_option_are_found_everywhere() -> None:
     expert = TabularExpert(torch.full((2, 2), 0.25))
     team = compose([expert, expert], "trimmed", trim=0.2)
-    assert team.how(2).composition.trim == 0.2  # type: ignore[attr-defined]
+    assert team.method_for(2).composition.trim == 0.2  # type: ignore[attr-defined]
     assert "trimmed; trim 0.2" in repr(team)
     assert team.sample(torch.full((3, 2), 2)).x_0.shape == (3, 2)
     assert spec("trimmed").summary == "A mean without what is far out."

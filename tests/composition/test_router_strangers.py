@@ -11,7 +11,7 @@ import torch
 
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.router_store import load_router, save_router
-from factordiff.experts.store import CONFIG, MODEL
+from factordiff.networks.store import CONFIG, MODEL
 from tests.hostile import JUNK, MISSING, Change, check_refused, in_json, instead, texts, weight_files
 
 MAY_BE = {

@@ -18,7 +18,7 @@ from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
 from factordiff.engine.fast_network import FastNetwork, fast_form
-from factordiff.experts.store import build
+from factordiff.networks.store import build
 from factordiff.sampling.adaptive import ByMargin
 from factordiff.sampling.sampler import sample
 from factordiff.vocabulary import Vocabulary

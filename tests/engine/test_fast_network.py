@@ -16,7 +16,7 @@ from factordiff.engine.fast_network import FastNetwork
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert, rebuilt, tensors_of
-from factordiff.experts.store import build
+from factordiff.networks.store import build
 from factordiff.sampling.adaptive import ByMargin
 from factordiff.sampling.sampler import sample
 from factordiff.streams import Purpose, integers

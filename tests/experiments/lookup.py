@@ -13,8 +13,8 @@ from torch import Tensor
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.evaluation.rows import Place, Settings
-from factordiff.experiments.workbench import Known, Workbench
+from factordiff.evaluation.runs import RunContext, RunSettings
+from factordiff.experiments.runner import Known, Runner
 from factordiff.experts.condition import Condition
 from factordiff.vocabulary import Vocabulary
 
@@ -65,7 +65,7 @@ def small_sets(dataset: Dataset, count: int) -> dict[str, EvaluationSet]:
     return {split: dataset.evaluation(split, count) for split in SPLITS}
 
 
-def lookup_bench(sets: dict[str, EvaluationSet], folder: Path, **changes: Any) -> Workbench:
+def lookup_bench(sets: dict[str, EvaluationSet], folder: Path, **changes: Any) -> Runner:
     truths = {}
     for queries in sets.values():
         condition, x_0 = queries.condition(), queries.x_0
@@ -77,12 +77,12 @@ def lookup_bench(sets: dict[str, EvaluationSet], folder: Path, **changes: Any) -
         expert = Lookup(kind, BLIND.get(name, ()), truths)
         return Known(expert, kind, f"weights of {name}", 1_000_000)
 
-    settings = Settings(steps=2, particles=2, batch_size=12)
+    settings = RunSettings(steps=2, particles=2, batch_size=12)
     values: dict[str, Any] = {
         "experts": known,
         "queries": lambda split: sets[split],
         "data": "data",
-        "place": Place(folder, "cpu", "abc"),
+        "context": RunContext(folder, "cpu", "abc"),
         "settings": settings,
     }
-    return Workbench(**{**values, **changes})
+    return Runner(**{**values, **changes})

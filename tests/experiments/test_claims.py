@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from factordiff.evaluation.benchmark import Record
-from factordiff.evaluation.findings import write_finding
-from factordiff.evaluation.outcomes import Archive, aligned
-from factordiff.evaluation.records import Batch, append, open_records
-from factordiff.evaluation.statistics import difference
 from factordiff.experiments import claims, single_experts
 from factordiff.experiments.catalogue import document, provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.overlap import EXPERIMENT as OVERLAP
-from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, Pair, single
+from factordiff.experiments.pairs import COL_OCC, EARLY, FULL_FULL, OCC_FULL, PAIRS, ExpertPair, single
 from factordiff.experiments.tuning import candidates, particle_rows
 from factordiff.experiments.voting import EXPERIMENT as VOTING
+from factordiff.report.findings import write_finding
+from factordiff.report.outcomes import RecordFolder, aligned
+from factordiff.report.record import Record
+from factordiff.report.records import Batch, append, open_records
+from factordiff.report.statistics import difference
 
 TASKS, PER_TASK = 20, 30
 QUERIES = TASKS * PER_TASK
@@ -49,7 +49,7 @@ def write(folder, row, right, drawn=None) -> None:
     append(path, Batch(records, 2.0, "a device", "c0ffee"))
 
 
-def write_pair(folder, pair: Pair, rates: dict[str, float], singles: tuple[float, float]) -> None:
+def write_pair(folder, pair: ExpertPair, rates: dict[str, float], singles: tuple[float, float]) -> None:
     for name, rate in zip(pair.experts, singles, strict=True):
         if not single(name).file(folder).exists():
             write(folder, single(name), share(rate))
@@ -73,10 +73,10 @@ def paper_like(tmp_path):
     )
     low = dict.fromkeys(("geometric-mean", "superdiff", "fkc", "rne"), 0.5)
     write_pair(tmp_path, COL_OCC, {**low, "routing": 1.0}, (0.0, 0.0))
-    return Archive(tmp_path)
+    return RecordFolder(tmp_path)
 
 
-def judged(archive: Archive) -> dict[str, str]:
+def judged(archive: RecordFolder) -> dict[str, str]:
     return {verdict.claim: verdict.judgement for verdict in claims.report(archive).verdicts}
 
 
@@ -103,7 +103,7 @@ def test_verdicts_on_rates_like_the_paper(paper_like):
 def test_a_reversed_ranking_is_said(tmp_path):
     rates = dict.fromkeys(("geometric-mean", "superdiff", "fkc", "rne"), 0.9)
     write_pair(tmp_path, COL_OCC, {**rates, "routing": 0.6}, (0.3, 0.3))
-    found = judged(Archive(tmp_path))
+    found = judged(RecordFolder(tmp_path))
     assert one(found, "Col+Occ: every per-sample method stays below") == "not confirmed"
     assert one(found, "nearly useless") == "not confirmed"
     assert one(found, "90.5 %") == "not confirmed"
@@ -115,7 +115,7 @@ def test_a_claim_about_all_methods_waits_for_all_of_them(tmp_path):
     write_pair(tmp_path, COL_OCC, {"geometric-mean": 0.5, "routing": 1.0}, (0.0, 0.0))
     write_pair(tmp_path, FULL_FULL, {"geometric-mean": 0.9, "routing": 0.9}, (0.8, 0.7))
     write_pair(tmp_path, OCC_FULL, {"superdiff": 0.9, "routing": 0.7}, (0.0, 0.8))
-    report = claims.report(Archive(tmp_path))
+    report = claims.report(RecordFolder(tmp_path))
     found = {verdict.claim: verdict.judgement for verdict in report.verdicts}
     assert one(found, "Col+Occ: every per-sample method stays below") == "undecided here"
     assert one(found, "12 points or more") == "undecided here"
@@ -131,7 +131,7 @@ def test_a_claim_about_all_methods_waits_for_all_of_them(tmp_path):
 
 def test_a_particle_method_without_all_its_settings_has_not_had_its_chance(paper_like, tmp_path):
     particle_rows(COL_OCC, "fkc")[-1].file(tmp_path).unlink()
-    report = claims.report(Archive(tmp_path))
+    report = claims.report(RecordFolder(tmp_path))
     (found,) = (verdict for verdict in report.verdicts if "12 points" in verdict.claim)
     assert found.judgement == "undecided here"
     assert found.figures.endswith("not run: FKC")
@@ -157,7 +157,7 @@ def test_the_table_has_the_paper_beside_ours_and_both_readings(paper_like):
 def test_rows_of_different_length_meet_on_the_queries_they_share(tmp_path):
     write(tmp_path, FULL_FULL.row("routing"), share(0.9))
     write(tmp_path, FULL_FULL.row("mixture"), share(0.5)[:100])
-    archive = Archive(tmp_path)
+    archive = RecordFolder(tmp_path)
     routed, mixed = (archive.outcomes(FULL_FULL.row(method)) for method in ("routing", "mixture"))
     found = routed.against(mixed)
     assert found.queries == 100
@@ -176,7 +176,7 @@ def test_overlap_counts_by_hand(tmp_path):
     write(tmp_path, single(EARLY.experts[0]), one_right)
     write(tmp_path, single(EARLY.experts[1]), other_right)
     write(tmp_path, EARLY.row("routing"), routed)
-    section = OVERLAP.report(Archive(tmp_path))
+    section = OVERLAP.report(RecordFolder(tmp_path))
     lines = {row[0]: row[2] for row in section.tables[0].rows}
     assert lines["grids right only in composition"] == f"1 of {QUERIES:,}"
     assert lines["tasks won / lost / tied against the better expert in hindsight"] == "1 / 1 / 18"
@@ -226,7 +226,7 @@ def test_growth_is_told_on_the_same_tasks(tmp_path):
     for pair, ahead in ((OCC_FULL, 10), (COL_OCC, 11)):
         write(tmp_path, pair.row("superdiff"), number < 15)
         write(tmp_path, pair.row("routing"), number < np.where(hard, 15 + ahead, 15))
-    archive = Archive(tmp_path)
+    archive = RecordFolder(tmp_path)
     rows = [archive.outcomes(pair.row(m)) for pair in (OCC_FULL, COL_OCC) for m in ("routing", "superdiff")]
     assert rows[0].against(rows[1]).gain.high > rows[2].against(rows[3]).gain.low
     grown, queries = claims.growth(*rows)
@@ -253,7 +253,7 @@ def test_provenance_names_hashes_device_commit_and_time(paper_like):
 
 
 def test_weights_fitted_on_validation_are_rivals_too(tmp_path):
-    def everywhere(rate: float, pair: Pair) -> None:
+    def everywhere(rate: float, pair: ExpertPair) -> None:
         fitted = [candidates(pair, method) for method in ("routing", "product", "mixture")]
         for row in (row for rows in fitted for row in rows.values()):
             write(tmp_path, row, share(0.9))
@@ -262,15 +262,15 @@ def test_weights_fitted_on_validation_are_rivals_too(tmp_path):
         write(tmp_path, pair.row("mixture"), share(rate))
 
     words = "routing beats one weight per expert"
-    before = judged(Archive(tmp_path))
+    before = judged(RecordFolder(tmp_path))
     assert [one(before, f"{pair.name}: {words}") for pair in PAIRS] == ["undecided here"] * 3
     everywhere(0.5, COL_OCC)
     everywhere(1.0, FULL_FULL)
-    after = judged(Archive(tmp_path))
+    after = judged(RecordFolder(tmp_path))
     assert one(after, f"Col+Occ: {words}") == "not confirmed", "the product is exactly level"
     assert one(after, f"Full+Full: {words}") == "not confirmed"
     assert one(after, f"Occ+Full: {words}") == "undecided here"
-    lines = [line for line in COMPOSITION.report(Archive(tmp_path)).tables[0].rows if line is not None]
+    lines = [line for line in COMPOSITION.report(RecordFolder(tmp_path)).tables[0].rows if line is not None]
     (mixture,) = (line for line in lines if line[1] == "mixture, weights fitted on validation")
     assert mixture[3].startswith("100.0 %")
     assert mixture[3].endswith("(1)")

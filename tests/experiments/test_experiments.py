@@ -7,17 +7,17 @@ import re
 import pytest
 
 from factordiff.errors import Unavailable
-from factordiff.evaluation.document import markdown
-from factordiff.evaluation.outcomes import Archive
 from factordiff.experiments import claims, compute
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, PAIRS, single
 from factordiff.experiments.tuning import fitted_number, settled
+from factordiff.report.document import markdown
+from factordiff.report.outcomes import RecordFolder
 from tests.experiments.lookup import lookup_bench
 
 
 def single_experts_score_what_they_are_blind_to(folder):
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     # Of 12 queries Trans-IR misses places 1 and 11, Conv-IR 2 and 3, each by one cell of 100.
     trans, conv = (archive.outcomes(single(name)) for name in FULL_FULL.experts)
     assert float(trans.exact.mean()) == pytest.approx(10 / 12)
@@ -31,7 +31,7 @@ def single_experts_score_what_they_are_blind_to(folder):
 
 
 def routing_stitches_what_no_expert_gets_alone(folder):
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     for row in (FULL_FULL.row("routing"), COL_OCC.row("routing"), COL_OCC.row("views")):
         assert archive.outcomes(row).exact.all()
     # The color expert rules background out, and a product cannot overrule it anywhere.
@@ -46,9 +46,9 @@ def routing_stitches_what_no_expert_gets_alone(folder):
 
 
 def every_row_of_every_plan_has_records(folder):
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     for name, experiment in EXPERIMENTS.items():
-        inner = Archive(folder / compute.FOLDER) if name == "compute" else archive
+        inner = RecordFolder(folder / compute.FOLDER) if name == "compute" else archive
         for row in experiment.rows():
             row = row if name == "compute" else settled(archive, row)
             found = inner.outcomes(row)
@@ -57,7 +57,7 @@ def every_row_of_every_plan_has_records(folder):
 
 
 def passes_are_counted_as_the_paper_counts_them(folder):
-    table = EXPERIMENTS["compute"].report(Archive(folder)).tables[0]
+    table = EXPERIMENTS["compute"].report(RecordFolder(folder)).tables[0]
     nominal = {row[0]: (row[1], row[2]) for row in table.rows}
     assert nominal["per-pixel max"] == ("2", "2.00")
     assert nominal["majority vote, one expert, N=3"] == ("3", "3.00")
@@ -68,7 +68,7 @@ def passes_are_counted_as_the_paper_counts_them(folder):
 
 
 def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     for pair in PAIRS:
         best = fitted_number(archive, pair, "routing")
         scores = {t: archive.outcomes(pair.tempered(t, 1200)).exact.mean() for t in (0.05, 0.25, 1.0, 4.0)}
@@ -78,7 +78,7 @@ def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(fold
 
 
 def a_small_exponent_takes_a_veto_away(folder):
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     # At background the color expert gives the truth 1e-6 of its mass, the occupancy expert 0.98.
     ratio = fitted_number(archive, COL_OCC, "product")
     assert ratio < 1
@@ -88,7 +88,7 @@ def a_small_exponent_takes_a_veto_away(folder):
 
 
 def official_tables_ask_for_the_shape_too(folder):
-    section = EXPERIMENTS["official"].report(Archive(folder))
+    section = EXPERIMENTS["official"].report(RecordFolder(folder))
     lines = {(row[0], row[1]): row[2:] for row in section.tables[0].rows if row is not None}
     grid, task, *_ = lines["Full+Full", "per pixel"]
     assert float(grid.split(" ")[0]) > 50
@@ -102,7 +102,7 @@ def the_report_is_made_from_files_alone(folder, tmp_path):
     text = (tmp_path / "README.md").read_text()
     assert "not run yet" not in text
     for experiment in EXPERIMENTS.values():
-        assert f"## {experiment.report(Archive(folder)).title}" in text
+        assert f"## {experiment.report(RecordFolder(folder)).title}" in text
     for picture in re.findall(r"\]\((pictures/[^)]+)\)", text):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
     html = (tmp_path / "report.html").read_text()
@@ -113,12 +113,12 @@ def the_report_is_made_from_files_alone(folder, tmp_path):
 
 
 def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
-    bench = lookup_bench(sets, tmp_path / "records", limit=5)
-    EXPERIMENTS["single-experts"].run(bench)
+    runner = lookup_bench(sets, tmp_path / "records", limit=5)
+    EXPERIMENTS["single-experts"].run(runner)
     write_report(document(tmp_path / "records"), tmp_path)
     assert "A SUBSET: 6 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
     assert '<p class="warning">A SUBSET' in (tmp_path / "report.html").read_text()
-    assert len(Archive(tmp_path / "records").outcomes(single("trans-occ"))) == 5
+    assert len(RecordFolder(tmp_path / "records").outcomes(single("trans-occ"))) == 5
 
 
 def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):
@@ -138,14 +138,14 @@ def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):
 
 def records_survive_a_second_run_unchanged(folder, sets):
     before = {path: path.read_bytes() for path in folder.rglob("*.gz")}
-    bench = lookup_bench(sets, folder)
+    runner = lookup_bench(sets, folder)
     for experiment in EXPERIMENTS.values():
-        experiment.run(bench)
+        experiment.run(runner)
     assert {path: path.read_bytes() for path in folder.rglob("*.gz")} == before
 
 
 def claims_are_judged_on_what_was_run(folder):
-    verdicts = {verdict.claim: verdict for verdict in claims.report(Archive(folder)).verdicts}
+    verdicts = {verdict.claim: verdict for verdict in claims.report(RecordFolder(folder)).verdicts}
     safe = next(v for claim, v in verdicts.items() if "not worse than the best per-sample" in claim)
     assert safe.judgement in ("confirmed", "undecided here")
     useless = next(v for claim, v in verdicts.items() if "nearly useless" in claim)
@@ -156,9 +156,9 @@ def claims_are_judged_on_what_was_run(folder):
 def test_every_experiment_from_end_to_end(sets, tmp_path):
     """One test for all of them: they share their rows, and two workers would run everything twice."""
     folder = tmp_path / "records"
-    bench = lookup_bench(sets, folder)
+    runner = lookup_bench(sets, folder)
     for experiment in EXPERIMENTS.values():
-        experiment.run(bench)
+        experiment.run(runner)
     single_experts_score_what_they_are_blind_to(folder)
     routing_stitches_what_no_expert_gets_alone(folder)
     every_row_of_every_plan_has_records(folder)
@@ -174,7 +174,7 @@ def test_every_experiment_from_end_to_end(sets, tmp_path):
 def test_an_empty_folder_says_that_nothing_was_run(tmp_path):
     made = document(tmp_path)
     assert "not run yet" in made.warning
-    assert "A SUBSET" not in warning(Archive(tmp_path))
+    assert "A SUBSET" not in warning(RecordFolder(tmp_path))
     assert {v.judgement for section in made.sections for v in section.verdicts} == {"undecided here"}
 
 

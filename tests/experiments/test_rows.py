@@ -14,27 +14,28 @@ from factordiff.composition.factors import components
 from factordiff.composition.method import Method, spec
 from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.benchmark import Record
-from factordiff.evaluation.records import Batch, append, open_records, read_records
-from factordiff.evaluation.rows import Row, Settings, build_method, header
+from factordiff.evaluation.runs import RunSettings, build_method, header
 from factordiff.experiments.pairs import COL_OCC, FULL_FULL, single
-from factordiff.experiments.workbench import Watch, check_only
+from factordiff.experiments.runner import Callbacks, check_only
+from factordiff.report.record import Record
+from factordiff.report.records import Batch, append, open_records, read_records
+from factordiff.report.run_spec import RunSpec
 from factordiff.sampling.reveal import ByConfidence
 from tests.experiments.lookup import lookup_bench
 
-SMALL = Settings(steps=4, particles=4, batch_size=5)
-FKC = Row(FULL_FULL.experts, "fkc")
+SMALL = RunSettings(steps=4, particles=4, batch_size=5)
+FKC = RunSpec(FULL_FULL.experts, "fkc")
 
 
-def records(bench, row):
-    return read_records(row.file(bench.place.folder)).records
+def records(runner, row):
+    return read_records(row.file(runner.context.folder)).records
 
 
 @pytest.fixture(scope="session")
 def whole(sets, tmp_path_factory):
-    bench = lookup_bench(sets, tmp_path_factory.mktemp("whole"), settings=SMALL)
-    bench.run([FKC])
-    return records(bench, FKC)
+    runner = lookup_bench(sets, tmp_path_factory.mktemp("whole"), settings=SMALL)
+    runner.run([FKC])
+    return records(runner, FKC)
 
 
 def test_a_record_tells_everything(whole, sets):
@@ -46,25 +47,25 @@ def test_a_record_tells_everything(whole, sets):
 
 
 def test_an_interrupted_run_continues(whole, sets, tmp_path):
-    bench = lookup_bench(sets, tmp_path, settings=SMALL)
-    late = replace(bench.place, deadline=time.monotonic() - 1)
-    bench.run([FKC], late)
+    runner = lookup_bench(sets, tmp_path, settings=SMALL)
+    late = replace(runner.context, deadline=time.monotonic() - 1)
+    runner.run([FKC], late)
     assert not FKC.file(tmp_path).exists()
-    bench.limit = 7
-    bench.run([FKC])
-    assert len(records(bench, FKC)) == 7
+    runner.limit = 7
+    runner.run([FKC])
+    assert len(records(runner, FKC)) == 7
     path = FKC.file(tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
-    bench.limit = None
-    bench.run([FKC])
-    assert records(bench, FKC) == whole
+    runner.limit = None
+    runner.run([FKC])
+    assert records(runner, FKC) == whole
 
 
 def test_parts_add_up_in_any_order(whole, sets, tmp_path):
-    bench = lookup_bench(sets, tmp_path, settings=SMALL)
+    runner = lookup_bench(sets, tmp_path, settings=SMALL)
     for part in (2, 0, 1):
-        bench.run([FKC], replace(bench.place, part=(part, 3)))
-    assert records(bench, FKC) == whole
+        runner.run([FKC], replace(runner.context, part=(part, 3)))
+    assert records(runner, FKC) == whole
 
 
 def test_other_weights_or_settings_are_refused(sets, tmp_path):
@@ -90,8 +91,8 @@ def test_a_file_from_before_there_was_a_choice_is_continued_as_the_usual(tmp_pat
 
 
 def test_both_readings_come_from_one_run(sets, tmp_path):
-    bench = lookup_bench(sets, tmp_path)
-    experts = [bench.experts(name).expert for name in FULL_FULL.experts]
+    runner = lookup_bench(sets, tmp_path)
+    experts = [runner.experts(name).expert for name in FULL_FULL.experts]
     queries, items = sets["test"], torch.arange(12)
     start = torch.full((12, 100), 10)
     how = spec("rne").method({}, ["full", "full"])
@@ -106,15 +107,17 @@ def test_both_readings_come_from_one_run(sets, tmp_path):
 def test_factors_of_a_batch_belong_to_its_queries(sets):
     index = torch.tensor([7, 2])
     row = COL_OCC.row("routing", factors="component")
-    how = build_method(row, Settings(), ["color", "occupancy"], sets["test"], index)
+    how = build_method(row, RunSettings(), ["color", "occupancy"], sets["test"], index)
     inputs = sets["test"].condition(index).query.view(-1, 10, 10)
     assert torch.equal(how.composition.partition, components(inputs))
     assert how.composition.temperatures == (1.0, 0.25)
     whole = COL_OCC.row("routing", factors="whole")
-    how = build_method(whole, Settings(), ["color", "occupancy"], sets["test"], index)
+    how = build_method(whole, RunSettings(), ["color", "occupancy"], sets["test"], index)
     assert how.composition.partition.unique().tolist() == [0]
     with pytest.raises(InvalidInput, match="factors: expected one of pixel, row"):
-        build_method(replace(row, factors="magic"), Settings(), ["color", "occupancy"], sets["test"], index)
+        build_method(
+            replace(row, factors="magic"), RunSettings(), ["color", "occupancy"], sets["test"], index
+        )
 
 
 def test_names_tell_rows_apart():
@@ -153,10 +156,10 @@ def test_only_selects_by_method_experts_or_name(sets, tmp_path):
 
 def test_a_plan_has_each_row_once_with_the_most_queries(sets, tmp_path):
     rows = [single("trans-full", 10), single("trans-full"), single("conv-full", 10), single("conv-full", 11)]
-    bench = lookup_bench(sets, tmp_path)
-    assert bench.planned(rows) == [single("trans-full"), single("conv-full", 11)]
-    bench.limit = 4
-    assert bench.planned(rows) == [single("trans-full", 4), single("conv-full", 4)]
+    runner = lookup_bench(sets, tmp_path)
+    assert runner.planned(rows) == [single("trans-full"), single("conv-full", 11)]
+    runner.limit = 4
+    assert runner.planned(rows) == [single("trans-full", 4), single("conv-full", 4)]
 
 
 def test_machines_share_the_queries_and_their_records_are_those_of_one(whole, tmp_path):
@@ -170,14 +173,14 @@ def test_machines_share_the_queries_and_their_records_are_those_of_one(whole, tm
 
 
 def test_what_a_machine_left_behind_is_gathered_not_run_again(whole, sets, tmp_path):
-    bench = lookup_bench(sets, tmp_path, settings=SMALL)
-    bench.run([FKC], replace(bench.place, part=(0, 2)))
+    runner = lookup_bench(sets, tmp_path, settings=SMALL)
+    runner.run([FKC], replace(runner.context, part=(0, 2)))
     left = FKC.file(tmp_path)
     left.rename(left.with_name(f"{FKC.name}.rank3.jsonl.gz"))
     ran = []
-    bench.watch = Watch(batch=lambda queries, passes: ran.append(queries))
-    bench.run([FKC])
-    assert records(bench, FKC) == whole
+    runner.callbacks = Callbacks(batch=lambda queries, passes: ran.append(queries))
+    runner.run([FKC])
+    assert records(runner, FKC) == whole
     assert sum(ran) + len(read_part(whole)) == 12
     assert [path.name for path in tmp_path.iterdir()] == [left.name]
 
@@ -187,17 +190,17 @@ def read_part(whole):
     return [record for record in whole if record.query // 2 % 2 == 0]
 
 
-@pytest.mark.parametrize("row", [FKC, Row(FULL_FULL.experts, "rne"), Row(FULL_FULL.experts, "vote")])
+@pytest.mark.parametrize("row", [FKC, RunSpec(FULL_FULL.experts, "rne"), RunSpec(FULL_FULL.experts, "vote")])
 def test_passes_of_few_sizes_give_the_same_records(row, sets, tmp_path):
     """What compiled experts are given: particles that agree are asked once, and the pass is filled up again."""
     asked, engine = {}, {}
     for compiled in (False, True):
         settings = replace(SMALL, compiled=compiled)
-        bench = lookup_bench(sets, tmp_path / str(compiled), settings=settings)
+        runner = lookup_bench(sets, tmp_path / str(compiled), settings=settings)
         engine[compiled] = settings.engine(row, torch.device("cpu"), 2)
         sizes = asked[compiled] = set()
-        bench.experts = listening(bench.experts, sizes)
-        bench.run([row])
+        runner.experts = listening(runner.experts, sizes)
+        runner.run([row])
         assert sizes
     one, other = (read_records(row.file(tmp_path / str(compiled))).records for compiled in (False, True))
     assert one == other

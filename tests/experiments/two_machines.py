@@ -17,10 +17,10 @@ from tests.experiments.test_rows import FKC, SMALL
 def main() -> None:
     torch.set_num_threads(1)
     machines = join(torch.device("cpu"))
-    bench = lookup_bench(small_sets(Dataset.load(), 12), Path(sys.argv[1]), settings=SMALL)
-    bench.place = replace(bench.place, machines=machines)
-    bench.run([FKC])
-    assert len(bench.archive.outcomes(FKC)) == 12  # gathered before anybody goes on
+    runner = lookup_bench(small_sets(Dataset.load(), 12), Path(sys.argv[1]), settings=SMALL)
+    runner.context = replace(runner.context, machines=machines)
+    runner.run([FKC])
+    assert len(runner.archive.outcomes(FKC)) == 12  # gathered before anybody goes on
     leave()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from factordiff.composition.confidence import log_doubt
 from factordiff.fitting import bounds
 from factordiff.fitting.bounds import best_numbers, best_temperatures, leads, share_right
-from factordiff.fitting.heard import hear
+from factordiff.fitting.predictions import predict
 from tests.fitting.worlds import cyclic
 
 
@@ -66,8 +66,11 @@ def test_three_experts_are_never_below_any_pair_or_the_even_numbers(seed: int) -
 
 def test_in_the_cycle_two_of_three_are_the_most() -> None:
     experts, data = cyclic()
-    heard = hear(experts, data, rates=[1.0])
-    log_probs, truth = heard.log_probs[:, heard.asked].double(), heard.x_0[heard.asked]
+    predictions = predict(experts, data, rates=[1.0])
+    log_probs, truth = (
+        predictions.log_probs[:, predictions.asked].double(),
+        predictions.x_0[predictions.asked],
+    )
     for values in (log_probs, log_probs.exp()):
         assert best_numbers(leads(values, truth)).right == pytest.approx(2 / 3)
     right = log_probs.argmax(-1) == truth

@@ -8,10 +8,10 @@ import pytest
 
 from factordiff import compose
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.diagnosis_chart import picture
 from factordiff.fitting import diagnosis
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.router_fit import FitSettings
+from factordiff.report.diagnosis_chart import picture
 from tests.fitting.worlds import cyclic, halves
 
 

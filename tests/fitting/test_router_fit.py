@@ -14,7 +14,7 @@ from factordiff.composition.mixture import mixture
 from factordiff.composition.router import Head, Kind, Router, RouterConfig
 from factordiff.composition.router_features import LEAST_LOG
 from factordiff.fitting import router_fit
-from factordiff.fitting.heard import Heard, hear
+from factordiff.fitting.predictions import Predictions, predict
 from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
 from factordiff.toy.overconfidence import VALUES
 from tests.composition.test_router import LAYOUT, case, drawn_router
@@ -23,20 +23,20 @@ from tests.fitting.worlds import cyclic, halves
 QUICK = FitSettings(steps=90, batch=32, rate=3e-2, check_every=30, save_every=30)
 
 
-def two_sides(heard: Heard, items: int) -> tuple[Heard, Heard]:
-    kept = heard.item >= items * 3 // 4
-    return heard.rows((~kept).nonzero().squeeze(-1)), heard.rows(kept.nonzero().squeeze(-1))
+def two_sides(predictions: Predictions, items: int) -> tuple[Predictions, Predictions]:
+    kept = predictions.item >= items * 3 // 4
+    return predictions.rows((~kept).nonzero().squeeze(-1)), predictions.rows(kept.nonzero().squeeze(-1))
 
 
-def right(heard: Heard, composition: object) -> float:
-    composed = composition(heard.log_probs, heard.state())  # type: ignore[operator]
-    return float((composed.log_probs.argmax(-1) == heard.x_0)[heard.asked].double().mean())
+def right(predictions: Predictions, composition: object) -> float:
+    composed = composition(predictions.log_probs, predictions.state())  # type: ignore[operator]
+    return float((composed.log_probs.argmax(-1) == predictions.x_0)[predictions.asked].double().mean())
 
 
 @pytest.mark.parametrize("kind", ["shared", "neighbourhood"])
 def test_in_a_cycle_of_over_confidence_it_finds_all_three(kind: str) -> None:
     experts, data = cyclic()
-    here, there = two_sides(hear(experts, data), len(data))
+    here, there = two_sides(predict(experts, data), len(data))
     config = RouterConfig(3, VALUES, kind)  # type: ignore[arg-type]
     router = fit_router(here, there, config, QUICK).router
     assert right(there, Learned(router)) == 1.0
@@ -51,7 +51,7 @@ def test_in_a_cycle_of_over_confidence_it_finds_all_three(kind: str) -> None:
 @pytest.mark.parametrize("head", ["mixture", "product"])
 def test_on_a_world_with_owners_it_finds_them(head: Head) -> None:
     experts, data = halves()
-    here, there = two_sides(hear(experts, data), len(data))
+    here, there = two_sides(predict(experts, data), len(data))
     fitted = fit_router(here, there, RouterConfig(2, 3, head=head, layout=data.layout), QUICK)
     composed = Learned(fitted.router)(there.log_probs, there.state())
     assert composed.routing is not None
@@ -65,27 +65,27 @@ def test_on_a_world_with_owners_it_finds_them(head: Head) -> None:
 
 def test_held_out_it_is_never_worse_than_the_fitted_mixture() -> None:
     for experts, data in (cyclic(), halves()):
-        here, there = two_sides(hear(experts, data), len(data))  # type: ignore[arg-type]
+        here, there = two_sides(predict(experts, data), len(data))  # type: ignore[arg-type]
         values = experts[0].vocabulary.size
         fitted = fit_router(here, there, RouterConfig(len(experts), values), QUICK)
         best = min(_mixture_loss(there, share) for share in torch.linspace(0.02, 0.98, 25).tolist())
         assert fitted.loss <= best + 1e-3
 
 
-def _mixture_loss(heard: Heard, share: float) -> float:
-    others = len(heard.log_probs) - 1
+def _mixture_loss(predictions: Predictions, share: float) -> float:
+    others = len(predictions.log_probs) - 1
     weights = torch.tensor([share] + [(1 - share) / others] * others)
-    log_r = mixture(heard.log_probs.clamp(min=LEAST_LOG), weights.log())
-    said = log_r.gather(-1, heard.x_0[..., None]).squeeze(-1)
-    each = torch.where(heard.asked, -said, 0.0).sum(-1) / heard.rate
-    return float(each.mean() / heard.x_t.shape[1])
+    log_r = mixture(predictions.log_probs.clamp(min=LEAST_LOG), weights.log())
+    said = log_r.gather(-1, predictions.x_0[..., None]).squeeze(-1)
+    each = torch.where(predictions.asked, -said, 0.0).sum(-1) / predictions.rate
+    return float(each.mean() / predictions.x_t.shape[1])
 
 
 def test_the_loss_of_an_untrained_router_is_the_uniform_mixtures() -> None:
     experts, data = halves()
-    heard = hear(experts, data)
-    assert held_out_loss(heard, Router.new(RouterConfig(2, 3))) == pytest.approx(
-        _mixture_loss(heard, 0.5), rel=1e-5
+    predictions = predict(experts, data)
+    assert held_out_loss(predictions, Router.new(RouterConfig(2, 3))) == pytest.approx(
+        _mixture_loss(predictions, 0.5), rel=1e-5
     )
 
 
@@ -102,7 +102,7 @@ def test_what_is_fitted_is_what_is_composed(head: Head, complement: bool) -> Non
 
 def test_one_seed_one_router_another_seed_another() -> None:
     experts, data = halves()
-    here, there = two_sides(hear(experts, data), len(data))
+    here, there = two_sides(predict(experts, data), len(data))
     config = RouterConfig(2, 3)
     one, two, other = (
         fit_router(here, there, config, replace(QUICK, seed=seed)).router.vector for seed in (1, 1, 2)
@@ -114,7 +114,7 @@ def test_one_seed_one_router_another_seed_another() -> None:
 @pytest.mark.parametrize("kind", ["shared", "neighbourhood"])
 def test_rows_of_several_lengths_are_fitted_together(kind: Kind) -> None:
     config = RouterConfig(2, 3, kind)
-    longer, shorter = (hear(*halves(12, cells=cells)) for cells in (8, 4))
+    longer, shorter = (predict(*halves(12, cells=cells)) for cells in (8, 4))
     router = drawn_router(config)
     each = [held_out_loss(one, router) for one in (longer, shorter)]
     both = held_out_loss([longer, shorter], router)
@@ -131,7 +131,7 @@ def test_rows_of_several_lengths_are_fitted_together(kind: Kind) -> None:
 
 def test_an_interrupted_fit_goes_on_to_the_same_router(tmp_path: Path) -> None:
     experts, data = halves()
-    here, there = two_sides(hear(experts, data), len(data))
+    here, there = two_sides(predict(experts, data), len(data))
     config, file = RouterConfig(2, 3), tmp_path / "fit.safetensors"
     whole = fit_router(here, there, config, QUICK)
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from factordiff.composition import learned, router, router_features, router_store
-from factordiff.experts.parameters import Layout
-from factordiff.fitting import bounds, heard, router_fit
+from factordiff.fitting import bounds, predictions, router_fit
+from factordiff.networks.parameters import Layout
 from tests.mutants.registry import Patch, after, mutant
 
 UNTRAINED = "composition.test_router:test_before_training_it_is_the_uniform_mixture"
-NESTED = "fitting.test_heard:test_hidden_cells_are_nested_and_the_path_is_a_samplers"
+NESTED = "fitting.test_predictions:test_hidden_cells_are_nested_and_the_path_is_a_samplers"
 
 
 @mutant(UNTRAINED, "shared", None, 3, torch.float64)
@@ -29,7 +29,7 @@ def exponents_that_do_not_begin_at_one_over_m(patch: Patch) -> None:
 
 @mutant("composition.test_router:test_permuted_experts_have_permuted_weights", 3)
 def the_first_expert_is_favoured(patch: Patch) -> None:
-    def partial(routed: router.Routed, *given: Any, **named: Any) -> router.Routed:
+    def partial(routed: router.RouterOutput, *given: Any, **named: Any) -> router.RouterOutput:
         favour = torch.zeros(len(routed.logits), 1, 1)
         favour[0] = 1.0
         return replace_logits(routed, routed.logits + favour)
@@ -37,8 +37,8 @@ def the_first_expert_is_favoured(patch: Patch) -> None:
     after(patch, router, "route_by", partial)
 
 
-def replace_logits(routed: router.Routed, logits: Tensor) -> router.Routed:
-    return router.Routed(logits, routed.complement)
+def replace_logits(routed: router.RouterOutput, logits: Tensor) -> router.RouterOutput:
+    return router.RouterOutput(logits, routed.complement)
 
 
 @mutant("composition.test_router:test_features_are_the_loop")
@@ -60,18 +60,18 @@ def any_experts_will_do(patch: Patch) -> None:
 
 @mutant(NESTED)
 def evidence_of_cells_that_are_hidden(patch: Patch) -> None:
-    original = heard._heard
+    original = predictions._heard
 
-    def told(*given: Any) -> heard.Heard:
+    def told(*given: Any) -> predictions.Predictions:
         found = original(*given)
         return replace(found, log_density=torch.where(found.asked, found.of_truth, found.log_density))
 
-    patch.setattr(heard, "_heard", told)
+    patch.setattr(predictions, "_heard", told)
 
 
 @mutant(NESTED)
 def masks_that_are_not_nested(patch: Patch) -> None:
-    after(patch, heard, "_heard", lambda found, *given: replace(found, asked=found.asked.flip(0)))
+    after(patch, predictions, "_heard", lambda found, *given: replace(found, asked=found.asked.flip(0)))
 
 
 @mutant("fitting.test_bounds:test_two_experts_the_sweep_is_exact", 1)
@@ -84,7 +84,7 @@ def a_sweep_that_stops_at_the_first_interval(patch: Patch) -> None:
 
 @mutant("fitting.test_router_fit:test_what_is_fitted_is_what_is_composed", "mixture", False)
 def a_likelihood_without_normalised_weights(patch: Patch) -> None:
-    def loose(log_probs: Tensor, routed: router.Routed, x_0: Tensor, head: str) -> Tensor:
+    def loose(log_probs: Tensor, routed: router.RouterOutput, x_0: Tensor, head: str) -> Tensor:
         said = log_probs.gather(-1, x_0[None, ..., None].expand(len(log_probs), *x_0.shape, 1)).squeeze(-1)
         return (routed.logits + said).logsumexp(0)
 

@@ -42,7 +42,7 @@ from factordiff.composition import confidence
 from factordiff.engine import expert_batch
 from factordiff.errors import InvalidInput
 from factordiff.experts import forward
-from factordiff.experts.asked import Asked, AskedAtCells
+from factordiff.experts.cell_outputs import CellOutputs, SupportsCells
 from factordiff.sampling import step
 from factordiff.sampling.reveal import Posterior
 from factordiff.types import LARGE, Cells
@@ -232,9 +232,9 @@ def test_the_recorded_form_works_on_whole_tensors_of_any_vocabulary() -> None:
 def test_a_chunk_is_as_large_as_it_may_be() -> None:
     cells = torch.ones(2, CELLS, dtype=torch.bool)
     for chunk, expected in ((2 * 7 * 8 * 10, [10, 10, 4]), (1, [1] * 24)):
-        asked = Asked(cells, 7, None, chunk=chunk)
+        asked = CellOutputs(cells, 7, None, chunk=chunk)
         for seed in (1, 2):
-            asked.ask(Words(seed, 7), torch.full((2, CELLS), 7), None, cells)
+            asked.forward(Words(seed, 7), torch.full((2, CELLS), 7), None, cells)
         assert [len(places) for places in asked.chunks()] == expected
 
 
@@ -291,5 +291,5 @@ def test_a_rule_names_what_it_reads() -> None:
 
 
 def test_who_can_be_asked_at_cells() -> None:
-    assert isinstance(WordsAt(1, 3), AskedAtCells)
-    assert not isinstance(Words(1, 3), AskedAtCells)
+    assert isinstance(WordsAt(1, 3), SupportsCells)
+    assert not isinstance(Words(1, 3), SupportsCells)

@@ -21,7 +21,7 @@ from factordiff.sampling.particles import effective_size
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.samples import Samples
-from factordiff.sampling.trace import Step, Trace
+from factordiff.sampling.trace import Trace, TraceStep
 from tests.toy import CELLS, EXPERTS, MASK, empty, states
 
 METHODS = {"mixture": Mixture(), "routing": Routing(), "fkc": feynman_kac([1.0, 1.0]), "rne": rne([1.0, 1.0])}
@@ -191,8 +191,8 @@ def test_weights_are_told_where_they_were_worked_out() -> None:
 
 def test_who_decided_is_who_spoke_when_a_cell_was_revealed() -> None:
     steps = [
-        Step([0], [[[1, 2, 2]]], [[[0]]], [[[1, 0, 0]]], [[[0.5, 0.5, 0.5]]], [[0.0]], None, None),
-        Step([1], [[[1, 2, 0]]], [[[2]]], [[[-1, 0, 0]]], [[[None, 0.5, 0.5]]], [[0.0]], None, None),
+        TraceStep([0], [[[1, 2, 2]]], [[[0]]], [[[1, 0, 0]]], [[[0.5, 0.5, 0.5]]], [[0.0]], None, None),
+        TraceStep([1], [[[1, 2, 0]]], [[[2]]], [[[-1, 0, 0]]], [[[None, 0.5, 0.5]]], [[0.0]], None, None),
     ]
     assert Trace(2, [[2, 1, 2]], steps).deciders() == [[1, None, 0]]
     assert Trace(2, [[2, 1, 2]], [replace(step, routing=None) for step in steps]).deciders() == [[None] * 3]

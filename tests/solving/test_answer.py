@@ -14,11 +14,11 @@ from PIL import Image
 from factordiff import ByConfidence, compose
 from factordiff.arc import drawing, svg
 from factordiff.errors import FileError, InvalidInput
+from factordiff.networks.named import NamedExpert
+from factordiff.sampling.path import decided_by, path_steps
 from factordiff.solving.answer import Answer, Refusal
 from factordiff.solving.explanation import differs
-from factordiff.solving.members import Member
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
-from factordiff.solving.story import chapters, decided_by
 from tests.solving_experts import Rule, grid, halves, plus_one, task
 
 
@@ -31,7 +31,7 @@ def test_every_cell_is_decided_once_and_by_the_surer_expert(answer: Answer) -> N
     labels = decided_by(answer.samples)
     assert labels is not None
     assert labels == [0 if cell % 10 < 2 else 1 for cell in range(100)]
-    revealed = [cell for chapter in chapters(answer.samples) for cell in chapter.revealed]
+    revealed = [cell for path_step in path_steps(answer.samples) for cell in path_step.revealed]
     assert sorted(revealed) == list(range(100))
 
 
@@ -94,7 +94,8 @@ def test_a_flat_expert_has_no_margin_and_disputes_nothing() -> None:
 def test_a_specialist_disputes_only_what_it_was_trained_to_know() -> None:
     chances = torch.tensor([0.1, 0.0, 0.0, 0.5, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0])
     occupancy, color, full = (
-        Member("one", Rule(plus_one, plus_one), objective) for objective in ("occupancy", "color", "full")
+        NamedExpert("one", Rule(plus_one, plus_one), objective)
+        for objective in ("occupancy", "color", "full")
     )
     assert [differs(full, chances, answer) for answer in (0, 3, 4)] == [True, False, True]
     assert [differs(occupancy, chances, answer) for answer in (0, 3, 4)] == [True, False, False]
@@ -127,16 +128,16 @@ def test_a_vote_has_no_single_path() -> None:
 
 
 def test_the_path_of_a_particle_is_followed_back_through_resamplings() -> None:
-    """Every chapter only adds to the one before, which a wrong ancestor would not."""
+    """Every path_step only adds to the one before, which a wrong ancestor would not."""
     for seed in range(3):
         answer = compose(halves(), "rne", particles=6, reveal=ByConfidence(10)).solve(task(), seed=seed)[0]
         assert answer.trace is not None
         assert any(step.ancestors != [list(range(6))] for step in answer.trace.steps)
-        told = chapters(answer.samples)
+        told = path_steps(answer.samples)
         known = torch.tensor(told[0].before)
-        for chapter in told:
-            assert chapter.before == known.tolist()
-            after = torch.tensor(chapter.after)
+        for path_step in told:
+            assert path_step.before == known.tolist()
+            after = torch.tensor(path_step.after)
             assert (after[known != 10] == known[known != 10]).all()
             known = after
         assert known.tolist() == answer.samples.x_0[0].tolist()
@@ -156,7 +157,7 @@ def test_everything_has_a_useful_repr(answer: Answer) -> None:
         "SecondAttempt(2x4, with its second choice at row 0, column 0, where"
     )
     assert repr(answer.question) == "Question(task plus, test 0, seed 0)"
-    assert repr(answer.routing) == "Routed(2x4; left: 4, right: 4)"
+    assert repr(answer.routing) == "RoutingMap(2x4; left: 4, right: 4)"
     assert repr(answer.alone[0]) == "Alone(left, 10x10, 20 passes)"
     assert repr(answer.team) == "Team(left (full) + right (full); routing; reveal ByConfidence(steps=20))"
     assert repr(answer.explain()) == "Explanation(8 cells, 7 of them disputed)"

@@ -15,7 +15,7 @@ from factordiff.composition.routing import Routing
 from factordiff.composition.single import Single
 from factordiff.streams import Purpose, integers, uniform
 from factordiff.text import bits
-from factordiff.text.bits import best_mixture, best_product, best_temperatures, fill_in, said_at
+from factordiff.text.bits import best_mixture, best_product, best_temperatures, fill_in, hidden_log_probs
 from tests.text.tables import Noise
 
 EXPERTS = [Noise(1), Noise(2, sharp=2.0)]
@@ -78,7 +78,7 @@ def test_every_row_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_best_mixture_and_product_are_the_best() -> None:
     x_0, hidden = windows(60)
-    said = said_at(EXPERTS, x_0, hidden)
+    said = hidden_log_probs(EXPERTS, x_0, hidden)
 
     def cost(method: Mixture | Product) -> float:
         return fill_in(EXPERTS, {"it": method}, x_0, hidden)["it"].bits_per_cell
@@ -107,7 +107,7 @@ def test_the_weights_of_a_window_are_its_best() -> None:
 def test_the_best_temperatures_are_the_best_of_the_grid() -> None:
     x_0, hidden = windows(40)
     grid = (0.25, 0.5, 1.0, 2.0, 4.0)
-    found = best_temperatures(said_at(EXPERTS, x_0, hidden), grid)
+    found = best_temperatures(hidden_log_probs(EXPERTS, x_0, hidden), grid)
     costs = {
         t: fill_in(EXPERTS, {"it": Routing(temperatures=(1.0, t))}, x_0, hidden)["it"].bits_per_cell
         for t in grid

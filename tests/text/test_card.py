@@ -11,11 +11,11 @@ import pytest
 from benchmarks import code_prose
 from factordiff.arc.artefact import save_artefact
 from factordiff.errors import DataError
-from factordiff.experts.store import build as build_network
-from factordiff.experts.store import load_expert, read_config, save_expert
+from factordiff.networks.store import build as build_network
+from factordiff.networks.store import load_expert, read_config, save_expert
 from factordiff.text.build import build
 from factordiff.text.card import write_text_card
-from tests.experts.networks import stir
+from tests.networks.small_networks import stir
 from tests.text.wheels import packages
 
 SMALL = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 2}

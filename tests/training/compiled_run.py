@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import torch
 
-from factordiff.experts.store import build
-from factordiff.training.step import Step
-from tests.experts.networks import stir
+from factordiff.networks.store import build
+from factordiff.training.step import TrainingStep
+from tests.networks.small_networks import stir
 from tests.training.runs import NETWORK, SETTINGS
 from tests.training.synthetic import SEQUENCES, Counting, Flips
 
@@ -33,8 +33,8 @@ def main() -> None:
         stir(network)
         network = network.to(device)
         settings = replace(SETTINGS, batch=16, agreement=agreement, ema=0.0)
-        plain = Step(network, source, settings, torch.float32, torch.float32)
-        quick = Step(network, source, replace(settings, compile="blocks"), dtype, torch.float32)
+        plain = TrainingStep(network, source, settings, torch.float32, torch.float32)
+        quick = TrainingStep(network, source, replace(settings, compile="blocks"), dtype, torch.float32)
         for number in (3, 4):  # the second batch is new to the compiled function
             step = torch.tensor(number, device=device)
             network.parts, compiled = plain_parts(network), network.parts

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from factordiff.experts.store import save_expert
+from factordiff.networks.store import save_expert
 from factordiff.training.machines import join, leave
 from tests.training.runs import StopAt, trainer
 from tests.training.synthetic import Flips

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 from factordiff.training.trainer import Trainer
 from tests.training.synthetic import Flips
 
 NETWORK = {"layout": [3, 3], "width": 16, "context": 12, "encoder": 4, "cycles": [1, 1], "latents": 4}
-SETTINGS = Settings(
+SETTINGS = TrainingSettings(
     preset="test",
     network=NETWORK,
     batch=6,

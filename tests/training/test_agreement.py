@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from factordiff.experts.store import build
+from factordiff.networks.store import build
 from factordiff.streams import Purpose, uniform
 from factordiff.training.agreement import SHARPNESS, agreement_loss
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from factordiff.experts.store import load_expert
+from factordiff.networks.store import load_expert
 from factordiff.training.log import read_log
 
 

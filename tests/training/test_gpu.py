@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from factordiff.training.step import Recorded
+from factordiff.training.step import RecordedStep
 from tests.training.runs import StopAt, digest, trainer
 from tests.training.synthetic import SEQUENCES, Counting, Flips
 
@@ -25,7 +25,7 @@ def test_a_recorded_step_is_the_step(backbone: str) -> None:
     ends = []
     for recorded in (False, True):
         run = trainer(device="cuda", graph="off", dtype="float32", **SOURCES[backbone])
-        advance = Recorded(run.step) if recorded else run.step
+        advance = RecordedStep(run.step) if recorded else run.step
         for _ in range(10):
             advance()
         assert int(run.step.counters["step"]) == 10

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from factordiff.experts.store import load_expert
+from factordiff.networks.store import load_expert
 from factordiff.streams import Purpose, integers, uniform
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log

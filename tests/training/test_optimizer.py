@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from factordiff.experts.parameters import Layout, Slot, convolution, linear
+from factordiff.networks.parameters import Layout, Slot, convolution, linear
 from factordiff.streams import Purpose, uniform
 from factordiff.training.optimizer import Optimizer, orthogonalize, stacks
-from tests.experts.networks import small
+from tests.networks.small_networks import small
 
 SLOTS = {
     "tall": linear(20, 8),

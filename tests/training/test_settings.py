@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.store import build
-from factordiff.training.settings import MAY_CHANGE, PRESETS, Settings, preset
+from factordiff.networks.store import build
+from factordiff.training.settings import MAY_CHANGE, PRESETS, TrainingSettings, preset
 
 
 def test_the_papers_preset() -> None:
@@ -44,8 +44,8 @@ def test_presets_build_and_are_json(name: str, backbone: str) -> None:
 
 
 def test_symmetry_weights() -> None:
-    assert Settings().symmetry_weights() == pytest.approx([1 / 8] * 8)
-    half = Settings(identity_share=0.5).symmetry_weights()
+    assert TrainingSettings().symmetry_weights() == pytest.approx([1 / 8] * 8)
+    half = TrainingSettings(identity_share=0.5).symmetry_weights()
     assert half[0] == 0.5
     assert half[1:] == pytest.approx([1 / 14] * 7)
 
@@ -74,11 +74,11 @@ def test_symmetry_weights() -> None:
 )
 def test_impossible_settings_are_refused(field: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=field):
-        replace(Settings(), **{field: value})  # type: ignore[arg-type]
+        replace(TrainingSettings(), **{field: value})  # type: ignore[arg-type]
 
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(Unavailable, match="expected one of paper, fast, tiny, sequence, got 'huge'"):
         preset("huge")
     with pytest.raises(Unavailable, match="objective: expected one of full, occupancy, color, got 'shape'"):
-        Settings(objective="shape")
+        TrainingSettings(objective="shape")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff.experts.store import load_expert, read_config
-from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS, find_expert
-from factordiff.training.account import account
+from factordiff.experts.registry import SNAPSHOTS, WEIGHTS, find_expert
+from factordiff.networks.store import load_expert, read_config
 from factordiff.training.machines import Machines
+from factordiff.training.provenance import provenance
 from tests.training.runs import StopAt, trainer
 from tests.training.test_trainer import Elsewhere, poison
 
@@ -37,7 +37,7 @@ def test_a_snapshot_is_what_a_run_stopped_there_gives(tmp_path: Path, fields: di
         assert torch.equal(load_expert(folder).vector, stopped.step.ema)
         if "ema" in fields:
             assert torch.equal(load_expert(folder).vector, stopped.step.network.vector)
-            assert f"weights of step {step}" in account(folder, None)
+            assert f"weights of step {step}" in provenance(folder, None)
         assert read_config(folder)["about"]["step"] == step
         assert find_expert(folder).name == f"long-{step}"
 

@@ -14,7 +14,7 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.training.arrays import ArraySource
 from factordiff.training.named_source import named_source
 from factordiff.training.source import Source
-from factordiff.training.step import Step
+from factordiff.training.step import TrainingStep
 from tests.training.runs import SETTINGS, StopAt, digest, trainer
 from tests.training.synthetic import SEQUENCES, Counting
 
@@ -128,7 +128,7 @@ def test_networks_and_sources_that_do_not_fit() -> None:
 def test_machines_share_one_batch() -> None:
     run = counting()
     whole = run.step.draw(torch.tensor(2))
-    half = Step(run.step.network, Counting(), SETTINGS, torch.float32, torch.float32)
+    half = TrainingStep(run.step.network, Counting(), SETTINGS, torch.float32, torch.float32)
     half.settings, half.items = run.step.settings, torch.arange(8, 16)
     for part, expected in zip(half.draw(torch.tensor(2)), whole, strict=True):
         assert torch.equal(part, expected[8:])

@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from factordiff.diffusion.objectives import OBJECTIVES
-from factordiff.experts.store import build
-from factordiff.training.settings import Settings
-from factordiff.training.step import Step
-from tests.experts.networks import stir
+from factordiff.networks.store import build
+from factordiff.training.settings import TrainingSettings
+from factordiff.training.step import TrainingStep
+from tests.networks.small_networks import stir
 from tests.training.runs import NETWORK, SETTINGS
 from tests.training.synthetic import Flips
 
 
-def step(rank: int = 0, world: int = 1, **changes: object) -> Step:
-    settings: Settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+def step(rank: int = 0, world: int = 1, **changes: object) -> TrainingStep:
+    settings: TrainingSettings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
     network = build("trans-ir", NETWORK)
     stir(network)
-    made = Step(network, Flips(side=3), settings, torch.float32, torch.float32)
+    made = TrainingStep(network, Flips(side=3), settings, torch.float32, torch.float32)
     if world > 1:  # a machine's share, without the other machines
         first, last = rank * settings.batch // world, (rank + 1) * settings.batch // world
         made.items = torch.arange(first, last)

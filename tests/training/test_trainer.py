@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 import torch
 
+from factordiff.devices import choose_device, device_name
 from factordiff.errors import CheckpointError, Unavailable
-from factordiff.experts.store import load_expert, read_config, weight_hash
-from factordiff.experts.whereabouts import WEIGHTS
+from factordiff.experts.registry import WEIGHTS
+from factordiff.networks.store import load_expert, read_config, weight_hash
 from factordiff.training import trainer as module
-from factordiff.training.account import account, unlike_the_paper
 from factordiff.training.checkpoint import latest
 from factordiff.training.log import read_log
-from factordiff.training.machines import Machines, choose_device, device_name
-from factordiff.training.step import BAD_IN_A_ROW, Step
+from factordiff.training.machines import Machines
+from factordiff.training.provenance import provenance, unlike_the_paper
+from factordiff.training.step import BAD_IN_A_ROW, TrainingStep
 from factordiff.training.validation import decoded, one_shot
 from tests.training.runs import StopAt, digest, trainer
 from tests.training.synthetic import Flips
@@ -72,7 +73,7 @@ def test_a_time_limit_leaves_time_for_the_last_check(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
     for name, passes in (("validation_loss", 1), ("one_shot", 1), ("decoded", module.DECODING_STEPS)):
         monkeypatch.setattr(module, name, takes(2.0 * passes, getattr(module, name)))
-    monkeypatch.setattr(Step, "__call__", takes(1.0, Step.__call__))
+    monkeypatch.setattr(TrainingStep, "__call__", takes(1.0, TrainingStep.__call__))
     summary = run.run(max_minutes=5.0)
     assert summary["stopped_by"] == "the time limit"
     assert 280.0 < now - 100.0 <= 300.0
@@ -294,7 +295,7 @@ def test_a_checkpoint_of_the_real_experts_is_small(tmp_path: Path) -> None:
 
 def test_the_account_of_a_run_names_its_device(tmp_path: Path) -> None:
     trainer(tmp_path, max_steps=2).run()
-    lines = account(tmp_path / WEIGHTS, tmp_path)
+    lines = provenance(tmp_path / WEIGHTS, tmp_path)
     assert any(f"minutes on {device_name(torch.device('cpu'))}, seed " in line for line in lines)
     assert not any("factordiff train" in line for line in lines), "no command makes these settings"
 
@@ -305,7 +306,7 @@ def test_the_account_of_weights_that_started_from_others_has_both_commands(tmp_p
         tmp_path / "b", max_steps=2, preset="fast", rename=0.5, init_from=tmp_path / "a" / WEIGHTS
     )
     second.run()
-    first_line, second_line, *_ = account(tmp_path / "b" / WEIGHTS, None)
+    first_line, second_line, *_ = provenance(tmp_path / "b" / WEIGHTS, None)
     assert "--max-steps 1" in first_line
     assert "--init-from" not in first_line
     assert "--max-steps 2" in second_line
@@ -319,7 +320,7 @@ def test_the_account_says_what_is_not_the_papers_and_whether_a_head_began_anew(t
     trainer(tmp_path / "a", max_steps=1, preset="fast", agreement=0.02).run()
     second = {"max_steps": 1, "preset": "fast", "rename": 0.5, "init_from": tmp_path / "a" / WEIGHTS}
     trainer(tmp_path / "b", new_head=True, **second).run()
-    lines = account(tmp_path / "b" / WEIGHTS, None)
+    lines = provenance(tmp_path / "b" / WEIGHTS, None)
     assert "--init-from FOLDER --new-head" in lines[1]
     (said,) = (line for line in lines if line.startswith("not as the paper has it"))
     assert "agreement loss 0.02" in said  # of the first stage

@@ -9,11 +9,11 @@ import torch
 
 from factordiff.diffusion.objectives import diffusion_loss, full
 from factordiff.diffusion.process import corrupt, noise
-from factordiff.experts.store import build
+from factordiff.networks.store import build
 from factordiff.training import validation
 from factordiff.training.validation import decoded, one_shot, validation_loss
 from factordiff.vocabulary import Vocabulary
-from tests.experts.networks import stir
+from tests.networks.small_networks import stir
 from tests.training.runs import NETWORK
 from tests.training.synthetic import Flips
 

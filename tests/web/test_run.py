@@ -9,15 +9,15 @@ import pytest
 
 from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
-from factordiff.experts.store import save_expert
-from factordiff.solving.members import Member
+from factordiff.networks.named import NamedExpert
+from factordiff.networks.store import save_expert
 from factordiff.solving.solver import solve_task
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import read_request
 from factordiff.web.run import perform, prepare
-from tests.experts.networks import small
+from tests.networks.small_networks import small
 from tests.web.stubs import copying, task
 
 
@@ -45,7 +45,7 @@ def test_the_answer_for_a_seed_is_the_solvers(registry: ExpertRegistry, method: 
     events: list[dict] = []
     perform(prepare(request, registry), events.append, lambda: None)
     team = Team(
-        tuple(Member(name, registry[name].expert) for name in names),
+        tuple(NamedExpert(name, registry[name].expert) for name in names),
         method,
         taken,
         reveal=request.rule,
@@ -70,7 +70,7 @@ def test_what_is_left_out_is_as_the_command_line_has_it(registry: ExpertRegistry
         json.dumps({"task": task(), "method": method, "seed": 2}).encode(), registry.names(), Limits()
     )
     perform(prepare(request, registry), events.append, lambda: None)
-    team = Team(tuple(Member(name, registry[name].expert) for name in registry.names()), method)
+    team = Team(tuple(NamedExpert(name, registry[name].expert) for name in registry.names()), method)
     solved = solve_task(team, parse_task(task(), "yours", "body"), seed=2, attempts=1)[0]
     assert events[-1]["canvas"] == solved.canvas.tolist()
 

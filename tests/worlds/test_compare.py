@@ -12,7 +12,7 @@ from factordiff import Mixture, Queries, SamplerState, compare, compose
 from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.toy.painting import IndependentCells
 from factordiff.worlds import running
-from factordiff.worlds.bounds import Oracle, Told
+from factordiff.worlds.bounds import Oracle, TrueOwner
 from factordiff.worlds.methods import entries, split_methods, tried
 from factordiff.worlds.metric import EXACT, as_metric
 from factordiff.worlds.queries import as_queries
@@ -158,7 +158,7 @@ def test_records_continue_where_they_stopped(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(running, "records_of", plain)
     heard: list[tuple[str, int, int]] = []
     first = compare(
-        experts(), "fitted:mixture", queries(), watch=lambda *said: heard.append(said), **settings
+        experts(), "fitted:mixture", queries(), on_progress=lambda *said: heard.append(said), **settings
     )
     # What was fitted before is not fitted again.
     assert heard == [("fitted:mixture", 4, 6), ("fitted:mixture", 6, 6)]
@@ -200,7 +200,7 @@ def test_bounds_against_slow_versions() -> None:
     at = SamplerState.begin(torch.full((40, CELLS), VALUES), VALUES, 3)
     for by in ("choice", "probability"):
         z = Oracle(x_0, by)(log_probs, at).routing
-        told = Told(owners)(log_probs, at).log_probs
+        told = TrueOwner(owners)(log_probs, at).log_probs
         assert z is not None
         for row in range(40):
             for cell in range(CELLS):

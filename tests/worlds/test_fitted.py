@@ -134,7 +134,7 @@ def test_an_interrupted_row_goes_on_to_the_same_records(after: int, tmp_path: Pa
             raise Stopped
 
     with pytest.raises(Stopped):
-        compare(experts, rows, data, "cells", out=tmp_path / "cut", watch=stop, **settings)
+        compare(experts, rows, data, "cells", out=tmp_path / "cut", on_progress=stop, **settings)
     again = compare(experts, rows, data, "cells", out=tmp_path / "cut", **settings)
     assert again.text() == whole.text()
     assert again.about == whole.about
@@ -145,7 +145,7 @@ def test_an_interrupted_row_goes_on_to_the_same_records(after: int, tmp_path: Pa
         data,
         "cells",
         out=tmp_path / "cut",
-        watch=lambda row, *_: heard.append(row),
+        on_progress=lambda row, *_: heard.append(row),
         **settings,
     )
     assert once_more.text() == whole.text()

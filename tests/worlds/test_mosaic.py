@@ -11,7 +11,7 @@ from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.condition import Condition
-from factordiff.experts.store import build, save_expert
+from factordiff.networks.store import build, save_expert
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.mosaic.canvas import (
     Quartered,

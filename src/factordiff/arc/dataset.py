@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
-from factordiff.arc.balance import size_of
+from factordiff.arc.build.balance import size_of
 from factordiff.arc.conditions import condition_from
 from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
 from factordiff.arc.grid import CELLS, SIDE

@@ -10,14 +10,14 @@ from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import CELLS, COLORS
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 from factordiff.types import Tokens
 
 
 class ArcSource:
     """Training items under the settings' symmetries and renamings, and validation queries, of the settings' tasks."""
 
-    def __init__(self, dataset: Dataset, settings: Settings) -> None:
+    def __init__(self, dataset: Dataset, settings: TrainingSettings) -> None:
         self.dataset, self.settings = dataset, settings
         self.digest = dataset.sha256
         self.vocabulary, self.cells = COLORS, CELLS

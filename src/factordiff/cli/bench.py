@@ -15,8 +15,8 @@ from rich.table import Table
 from factordiff.cli.app import app
 
 if TYPE_CHECKING:
-    from factordiff.evaluation.curve import Point
-    from factordiff.evaluation.figure import Figure
+    from factordiff.bench.curve import Point
+    from factordiff.bench.measurement import Measurement
 
 PARTS = 7  # that a progress bar can show
 DEFAULT_RULE = "product:0.99"  # what `fast` is
@@ -52,15 +52,15 @@ def bench(
 
     from factordiff.arc.dataset import Dataset
     from factordiff.arc.grid import CELLS, COLORS
+    from factordiff.bench.baselines import Bench
+    from factordiff.devices import choose_device, device_name
     from factordiff.errors import InvalidInput
-    from factordiff.evaluation.contenders import Bench
-    from factordiff.evaluation.provenance import commit
-    from factordiff.experts.store import load_expert, weight_hash
-    from factordiff.experts.whereabouts import find_expert
+    from factordiff.experts.registry import find_expert
     from factordiff.files import check_outputs
+    from factordiff.networks.store import load_expert, weight_hash
+    from factordiff.report.code_version import commit
     from factordiff.sampling.request import check_memory
     from factordiff.sampling.rules import rule_named
-    from factordiff.training.machines import choose_device, device_name
 
     check_outputs({option: file for option, file in (("--out", out), ("--curve", curve)) if file is not None})
     where = choose_device(device)
@@ -149,8 +149,8 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
-    from factordiff.evaluation.speed import measure
+def _measured(console: Console, setup: Any, keep: _Kept) -> list[Measurement]:
+    from factordiff.bench.speed import measure
 
     with _progress(console) as progress:
         bar = progress.add_task("loading", total=PARTS)
@@ -167,10 +167,10 @@ def _measured(console: Console, setup: Any, keep: _Kept) -> list[Figure]:
 
 
 def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep: _Kept) -> None:
+    from factordiff.bench.curve import accuracy_against_passes, choice, drawn, every_rule
+    from factordiff.bench.overhead import how
     from factordiff.composition.routing import Routing
     from factordiff.engine.fast_network import FastNetwork
-    from factordiff.evaluation.curve import accuracy_against_passes, choice, drawn, every_rule
-    from factordiff.evaluation.overhead import how
     from factordiff.files import write_whole
 
     rules = list(dict.fromkeys([*every_rule(), rule]))
@@ -212,7 +212,7 @@ def _curve(console: Console, setup: Any, title: str, rule: str, file: Path, keep
     )
 
 
-def shown(figures: list[Figure], about: dict[str, Any]) -> Table:
+def shown(figures: list[Measurement], about: dict[str, Any]) -> Table:
     """The table for people."""
     title = f"{about['queries']} queries, batch {about['batch']}, {about['rule']}, {about['device']}"
     table = Table(title=title, title_justify="left")
@@ -223,7 +223,7 @@ def shown(figures: list[Figure], about: dict[str, Any]) -> Table:
     return table
 
 
-def explained(figure: Figure) -> str:
+def explained(figure: Measurement) -> str:
     """The numbers behind a line of the table."""
     numbers = ", ".join(
         f"{name.replace('_', ' ')} {value:.4g}"

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from factordiff.devices import choose_device
 from factordiff.errors import DataError, InvalidInput, Unavailable
-from factordiff.evaluation.document import Table as Made
 from factordiff.files import check_folder, read_regular, write_whole
-from factordiff.training.machines import choose_device
+from factordiff.report.document import Table as Made
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.chart import bars, shares
 from factordiff.worlds.methods import ALONE, BOUND
@@ -24,7 +24,7 @@ TABLE = "table.json"
 
 
 @dataclass(frozen=True)
-class Request:
+class CompareRequest:
     """The command's arguments."""
 
     name: str
@@ -52,7 +52,7 @@ def chosen_world(name: str, settings: dict[str, Any]) -> World:
         raise InvalidInput(f"{given}: the world {name!r} does not take it") from error
 
 
-def compare_and_show(request: Request, console: Console) -> None:
+def compare_and_show(request: CompareRequest, console: Console) -> None:
     """Run with a progress bar, print the table, and write it, with a picture, beside the records."""
     check_folder("--out", request.out)
     one = chosen_world(request.name, request.settings)
@@ -61,7 +61,7 @@ def compare_and_show(request: Request, console: Console) -> None:
         waiting = progress.add_task(f"{one.name}: experts and queries", total=None)
         tasks: dict[str, Any] = {}
 
-        def watch(row: str, done: int, total: int) -> None:
+        def on_progress(row: str, done: int, total: int) -> None:
             progress.update(waiting, visible=False)
             if row not in tasks:
                 tasks[row] = progress.add_task(row, total=total)
@@ -79,7 +79,7 @@ def compare_and_show(request: Request, console: Console) -> None:
             seed=request.seed,
             reveal=request.reveal,
             out=request.out,
-            watch=watch,
+            on_progress=on_progress,
         )
     console.print(shown(table.table()))
     if request.against:

@@ -58,8 +58,8 @@ def build(
 
 def _build_rearc(workers: int, seed: int, out: Path, task: list[str] | None) -> None:
     from factordiff.arc.artefact import load_manifest, save_artefact
-    from factordiff.arc.build import build as build_data
-    from factordiff.arc.selection import CANDIDATES, selected_tasks
+    from factordiff.arc.build.assembly import build as build_data
+    from factordiff.arc.build.selection import CANDIDATES, selected_tasks
     from factordiff.files import check_outputs
 
     if out.suffix != ".npz":
@@ -92,8 +92,8 @@ def verify(
     Example: factordiff data verify --sample 1
     """
     from factordiff.arc.artefact import SHIPPED, load_artefact
-    from factordiff.arc.rearc import generators
-    from factordiff.arc.verify import rebuild_sample
+    from factordiff.arc.build.rearc import generators
+    from factordiff.arc.build.verify import rebuild_sample
 
     artefact = load_artefact(file or SHIPPED)
     console.print(f"{len(artefact.arrays)} parts match the manifest; sha256 {artefact.sha256}")
@@ -112,8 +112,8 @@ def verify(
 def _verify_all(artefact: Any, workers: int) -> None:
     import tempfile
 
-    from factordiff.arc.build import build as build_data
-    from factordiff.arc.selection import CANDIDATES
+    from factordiff.arc.build.assembly import build as build_data
+    from factordiff.arc.build.selection import CANDIDATES
 
     if "apart_from" in artefact.manifest:
         raise InvalidInput(
@@ -193,8 +193,8 @@ def measure(
     """
     import json
 
-    from factordiff.arc.selection import CANDIDATES, MEASUREMENTS, measurements
-    from factordiff.arc.selection import measure as measure_tasks
+    from factordiff.arc.build.selection import CANDIDATES, MEASUREMENTS, measurements
+    from factordiff.arc.build.selection import measure as measure_tasks
     from factordiff.files import check_outputs, write_whole
 
     check_outputs({"--out": out})

@@ -38,8 +38,8 @@ def more(
     Example: factordiff data more --task 67a3c6ac --instances 100 --attempts 1000 --out more.npz
     """
     from factordiff.arc.artefact import load_artefact, save_artefact
-    from factordiff.arc.selection import selected_tasks
-    from factordiff.arc.training_only import build_training_only
+    from factordiff.arc.build.selection import selected_tasks
+    from factordiff.arc.build.training_only import build_training_only
     from factordiff.files import check_outputs
 
     if out.suffix != ".npz":

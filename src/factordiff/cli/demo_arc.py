@@ -20,10 +20,10 @@ from factordiff.arc.scoring import grid_right
 from factordiff.cli.answer_display import attempt_panel, show_task
 from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
 from factordiff.files import check_folder
+from factordiff.sampling.path import NOBODY, path_steps
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
-from factordiff.solving.story import NOBODY, chapters
-from factordiff.solving.team import Team, compose
+from factordiff.team.team import Team, compose
 
 PUBLISHED = 6  # tests shown: the first of the fixed list, not hand-picked
 STEPS = 24  # in which that answer is filled, to be watched
@@ -102,15 +102,15 @@ def watched(console: Console, team: Team, answer: Answer) -> Answer:
 
 def watch(console: Console, answer: Answer) -> None:
     """Let the answer fill step by step, beside who decided."""
-    told = chapters(answer.samples)
+    told = path_steps(answer.samples)
     height, width = answer.shape
     cells, speakers = np.full((SIDE, SIDE), NOBODY), np.full((SIDE, SIDE), NOBODY)
     with Live(console=console, refresh_per_second=30, transient=True) as live:
-        for step, chapter in enumerate(told, start=1):
-            for cell in chapter.revealed:
-                cells[divmod(cell, SIDE)] = chapter.after[cell]
-                if chapter.routing is not None:
-                    speakers[divmod(cell, SIDE)] = chapter.routing[cell]
+        for step, path_step in enumerate(told, start=1):
+            for cell in path_step.revealed:
+                cells[divmod(cell, SIDE)] = path_step.after[cell]
+                if path_step.routing is not None:
+                    speakers[divmod(cell, SIDE)] = path_step.routing[cell]
             panels = [
                 Panel(f"step {step}", cells[:height, :width]),
                 Panel("decided by", speakers[:height, :width], EXPERTS),

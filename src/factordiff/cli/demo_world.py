@@ -16,9 +16,9 @@ from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
 from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, letter, side_by_side
+from factordiff.sampling.path import NOBODY
 from factordiff.sampling.samples import Samples
-from factordiff.solving.story import NOBODY
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 from factordiff.worlds.arc_pairs import ArcPair
 from factordiff.worlds.catalogue import compare_world
 from factordiff.worlds.compare import prepared_setting

@@ -47,10 +47,10 @@ def evaluate_command(
 
     Example: factordiff eval --experts trans-full,conv-full --method routing --limit 24
     """
-    from factordiff.cli.evaluation import Request, measure, show
+    from factordiff.cli.evaluation import EvalRequest, measure, show
 
     names = [name.strip() for name in experts.split(",") if name.strip()]
-    request = Request(
+    request = EvalRequest(
         experts=names,
         method=method,
         split=split,

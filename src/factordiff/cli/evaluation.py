@@ -15,17 +15,18 @@ from rich.table import Table
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.method import spec
 from factordiff.composition.router_store import check_experts, load_router
+from factordiff.devices import choose_device, device_name
 from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.benchmark import QUESTIONS
-from factordiff.evaluation.outcomes import Outcomes, read_outcomes
-from factordiff.evaluation.provenance import commit
-from factordiff.evaluation.records import SUFFIX, read_records
-from factordiff.evaluation.rows import OWN, Place, Row, Settings, header, run_row
-from factordiff.experts.store import load_expert, read_config, weight_hash
-from factordiff.experts.whereabouts import find_expert, told_apart
+from factordiff.evaluation.runs import OWN, RunContext, RunSettings, header, run_row
+from factordiff.experts.registry import distinct_names, find_expert
 from factordiff.files import check_outputs
-from factordiff.training.machines import choose_device, device_name
+from factordiff.networks.store import load_expert, read_config, weight_hash
+from factordiff.report.code_version import commit
+from factordiff.report.outcomes import Outcomes, read_outcomes
+from factordiff.report.record import QUESTIONS
+from factordiff.report.records import SUFFIX, read_records
+from factordiff.report.run_spec import RunSpec
 
 MOST_CYCLES = 100  # of either kind; they multiply
 SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
@@ -33,7 +34,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
-class Request:
+class EvalRequest:
     """The command's arguments."""
 
     experts: list[str]
@@ -52,22 +53,22 @@ class Request:
     rounds: int = 1
     data: Path | None = None
 
-    def row(self) -> Row:
+    def row(self) -> RunSpec:
         """What is measured."""
         if not self.experts:
             raise InvalidInput("experts: expected at least one name or folder")
         if self.question not in QUESTIONS:
             raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {self.question!r}")
-        names = tuple(told_apart([find_expert(name).name for name in self.experts]))
+        names = tuple(distinct_names([find_expert(name).name for name in self.experts]))
         method = self.method or ("single" if len(self.experts) == 1 else "routing")
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
         own.setdefault("factors", spec(method).factors)
         others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
         question: Any = self.question
-        return Row(names, method, self.split, **own, queries=self.limit, question=question, others=others)
+        return RunSpec(names, method, self.split, **own, queries=self.limit, question=question, others=others)
 
-    def settings(self, device: torch.device, listed: int) -> Settings:
+    def settings(self, device: torch.device, listed: int) -> RunSettings:
         """How it is run there, on so many queries."""
         gpu = device.type == "cuda"
         dtype = ("bfloat16" if gpu else "float32") if self.dtype == "auto" else self.dtype
@@ -82,7 +83,7 @@ class Request:
         if self.batch < 0:
             raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {self.batch}")
         compiled = AutoEngine(self.compile).pays(device, min(listed, self.limit or listed))
-        return Settings(
+        return RunSettings(
             seed=self.seed,
             batch_size=self.batch or (12_000 if compiled else 1200 if gpu else 24),
             dtype=dtype,
@@ -93,7 +94,7 @@ class Request:
         )
 
 
-def measure(request: Request, console: Console, out: Path | None) -> tuple[Outcomes, float]:
+def measure(request: EvalRequest, console: Console, out: Path | None) -> tuple[Outcomes, float]:
     """Run the evaluation with a progress bar: what came of it, and the seconds of decoding.
 
     The records go to `out`, which continues where it was interrupted.
@@ -127,7 +128,7 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
     ):
         path = out or row.file(Path(scratch))
         bar = progress.add_task(row.name, total=min(len(queries), row.queries or len(queries)))
-        place = Place(path.parent, device_name(device), commit())
+        context = RunContext(path.parent, device_name(device), commit())
         run_row(
             row,
             experts,
@@ -135,7 +136,7 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
             queries,
             about,
             settings,
-            place,
+            context,
             lambda n: progress.advance(bar, n),
             path,
         )
@@ -145,7 +146,7 @@ def measure(request: Request, console: Console, out: Path | None) -> tuple[Outco
     return found, file.seconds
 
 
-def show(console: Console, request: Request, found: Outcomes, seconds: float, per_task: bool) -> None:
+def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float, per_task: bool) -> None:
     """Print accuracy with its interval, pixel accuracy, passes and the time of decoding."""
     subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")

@@ -25,9 +25,9 @@ def experts(
 
     Example: factordiff experts trans-full
     """
-    from factordiff.evaluation.card import CARD
-    from factordiff.experts.whereabouts import SMALL, find_expert, shipped_experts
+    from factordiff.experts.registry import SMALL, find_expert, shipped_experts
     from factordiff.printable import visible
+    from factordiff.report.card import CARD
 
     console = Console()
     if name:
@@ -55,8 +55,8 @@ def experts(
 
 
 def _row(folder: Path) -> list[str]:
-    from factordiff.evaluation.card import read_figures
-    from factordiff.experts.store import read_config
+    from factordiff.networks.store import read_config
+    from factordiff.report.card import read_figures
 
     config, figures = read_config(folder), read_figures(folder)
     objective = str(config["about"].get("objective", "full"))
@@ -96,10 +96,10 @@ def card(
 
     Example: factordiff card runs/mine/weights validation.jsonl.gz test.jsonl.gz --run runs/mine
     """
-    from factordiff.evaluation.card import CARD, FIGURES, measure_figures, write_card
-    from factordiff.training.account import account
+    from factordiff.report.card import CARD, FIGURES, measure_figures, write_card
+    from factordiff.training.provenance import provenance
 
-    write_card(folder, measure_figures(folder, records), account(folder, run))
+    write_card(folder, measure_figures(folder, records), provenance(folder, run))
     Console().print(f"wrote {folder / CARD} and {folder / FIGURES}", highlight=False)
 
 
@@ -115,8 +115,8 @@ def store(
     import torch
 
     from factordiff.errors import InvalidInput
-    from factordiff.experts.store import MODEL, load_expert, read_config, save_expert, weight_hash
-    from factordiff.experts.whereabouts import find_expert
+    from factordiff.experts.registry import find_expert
+    from factordiff.networks.store import MODEL, load_expert, read_config, save_expert, weight_hash
 
     found = find_expert(expert).folder
     if (folder / MODEL).exists():

@@ -16,26 +16,26 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.arc.fitting_data import validation_data
 from factordiff.composition.router import Router
 from factordiff.composition.router_store import save_router
+from factordiff.devices import choose_device
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.diagnosis_chart import picture as drawn
-from factordiff.experts.store import MODEL
-from factordiff.experts.whereabouts import CONFIG
+from factordiff.experts.registry import CONFIG
 from factordiff.files import check_folder, check_outputs, write_whole
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.data_file import read_data
 from factordiff.fitting.diagnosis import Diagnosis
+from factordiff.fitting.fit_folder import IDENTITY
 from factordiff.fitting.heads import chosen_heads
 from factordiff.fitting.report import FitReport, Trial
 from factordiff.fitting.search import fittable
-from factordiff.fitting.workplace import IDENTITY
 from factordiff.locks import Lock
+from factordiff.networks.store import MODEL
+from factordiff.report.diagnosis_chart import picture as drawn
 from factordiff.sampling.rules import reveal_rule
-from factordiff.solving.fit import Progress as Tell
-from factordiff.solving.team import Team, compose
-from factordiff.solving.validation_data import validation_data
-from factordiff.training.machines import choose_device
+from factordiff.team.fit import Progress as Tell
+from factordiff.team.team import Team, compose
 
 WORKPLACE, TEAM, REPORT = "fitting", "team.json", "report.json"
 

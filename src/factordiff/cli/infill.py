@@ -13,7 +13,7 @@ from factordiff.cli.method_options import MethodCommand, given_options
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factordiff.solving.infill import Document
+    from factordiff.team.infill import Document
 
 
 @app.command(cls=MethodCommand)
@@ -46,9 +46,9 @@ def infill(
     Example: factordiff infill example.py --mask 3-4
     """
     from factordiff.cli.infill_display import fill_and_show
+    from factordiff.devices import choose_device
     from factordiff.files import check_outputs
-    from factordiff.solving.team import compose
-    from factordiff.training.machines import choose_device
+    from factordiff.team.team import compose
 
     documents = documents_of(file)
     hidden = [document.hidden(mask, seed) for document in documents]

@@ -17,8 +17,8 @@ from factordiff.arc.svg import expert_color
 from factordiff.cli.terminal_grids import letter
 from factordiff.files import write_whole
 from factordiff.printable import visible
-from factordiff.solving.infill import Document, Infilled, Progress, infill
-from factordiff.solving.team import Team
+from factordiff.team.infill import Document, Infilled, Progress, infill
+from factordiff.team.team import Team
 from factordiff.text.document import lines_of
 
 NOBODY_ALONE = "all together"

@@ -64,8 +64,8 @@ def play(
         raise MissingDependency("pydantic: the playground needs it; pip install 'factordiff[web]'") from error
     import torch
 
-    from factordiff.experts.whereabouts import SMALL
-    from factordiff.training.machines import choose_device
+    from factordiff.devices import choose_device
+    from factordiff.experts.registry import SMALL
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
     from factordiff.web.protection import LOOPBACK
@@ -167,7 +167,7 @@ def _curate(name: str, registry: ExpertRegistry, console: Console) -> None:
 
 def experts_to_meet() -> list[str]:
     """The shipped experts of the paper's tables, the headline pair first; all shipped ones if none of them is there."""
-    from factordiff.experts.whereabouts import shipped_experts
+    from factordiff.experts.registry import shipped_experts
 
     shipped = shipped_experts()
     return [name for name in MAIN if name in shipped] or shipped

@@ -48,9 +48,9 @@ def reproduce_command(
 
     Example: factordiff reproduce single-experts --limit 12
     """
-    from factordiff.cli.reproduction import Request, reproduce
+    from factordiff.cli.reproduction import ReproduceRequest, reproduce
 
-    request = Request(
+    request = ReproduceRequest(
         name=name,
         limit=limit,
         device=device,

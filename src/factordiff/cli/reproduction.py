@@ -17,33 +17,29 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.devices import choose_device, device_name
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.document import Section, verdict_table
-from factordiff.evaluation.document import Table as ReportTable
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.parcel import PARCEL, pack, unpack
-from factordiff.evaluation.provenance import commit
-from factordiff.evaluation.rows import Place, Row, Settings
+from factordiff.evaluation.runs import RunContext, RunSettings
 from factordiff.experiments.catalogue import chosen, document, write_report
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.workbench import (
-    Watch,
-    Workbench,
-    arc_queries,
-    check_only,
-    shipped_experts,
-)
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experiments.runner import Callbacks, Runner, arc_queries, check_only, shipped_experts
+from factordiff.experts.registry import find_expert
 from factordiff.files import check_folder
 from factordiff.locks import Lock
-from factordiff.training.machines import choose_device, device_name, join, leave
+from factordiff.report.code_version import commit
+from factordiff.report.document import Section, verdict_table
+from factordiff.report.document import Table as ReportTable
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
+from factordiff.report.tarball import TARBALL, pack, unpack
+from factordiff.training.machines import join, leave
 
 RECORDS = "records"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
-class Request:
+class ReproduceRequest:
     """The command's arguments."""
 
     name: str
@@ -63,25 +59,25 @@ class Request:
     commit: str
 
 
-def reproduce(request: Request, console: Console) -> None:
+def reproduce(request: ReproduceRequest, console: Console) -> None:
     """Run what was asked for, show it, and write the report after `all` and `report`."""
     experiments = chosen(request.name)
-    folder, parcel = request.out / RECORDS, request.out / PARCEL
+    folder, tarball = request.out / RECORDS, request.out / TARBALL
     if request.name == "pack":
-        pack(folder, parcel)
-        console.print(f"wrote {parcel} ({parcel.stat().st_size / 1e6:.2f} MB)", highlight=False)
+        pack(folder, tarball)
+        console.print(f"wrote {tarball} ({tarball.stat().st_size / 1e6:.2f} MB)", highlight=False)
         return
     if experiments:
-        bench = workbench(request, experiments)
-        alone = Lock.of_folder(request.out) if bench.place.machines.writes else nullcontext()
+        runner = runner_for(request, experiments)
+        alone = Lock.of_folder(request.out) if runner.context.machines.writes else nullcontext()
         try:
             with alone:
-                _run(bench, experiments, console)
+                _run(runner, experiments, console)
         finally:
             leave()
-        if not bench.place.machines.writes:
+        if not runner.context.machines.writes:
             return
-        if bench.subset:
+        if runner.subset:
             console.print(_subset(request.limit or 0))
     if request.name in ("all", "report"):
         _unpacked(request.out)
@@ -95,10 +91,10 @@ def reproduce(request: Request, console: Console) -> None:
             console.print(Panel(escape(made.warning), style="bold yellow"))
         return
     for experiment in experiments:
-        _show(console, experiment.report(Archive(folder)))
+        _show(console, experiment.report(RecordFolder(folder)))
 
 
-def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
+def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runner:
     """Everything the run needs, checked before anything is computed."""
     if request.limit is not None and request.limit < 1:
         raise InvalidInput(f"limit: expected at least 1, got {request.limit}")
@@ -121,7 +117,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {request.dtype!r}")
     # The experts are compiled once for all rows of a run.
     compiled = gpu and request.limit is None if request.compile is None else request.compile
-    settings = Settings(
+    settings = RunSettings(
         steps=request.steps,
         particles=request.particles,
         seed=request.seed,
@@ -135,7 +131,7 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
     if machines.writes:
         _unpacked(request.out)
     machines.from_first(None)  # the others wait for it
-    place = Place(
+    context = RunContext(
         request.out / RECORDS,
         device_name(device),
         request.commit or commit(),
@@ -143,22 +139,22 @@ def workbench(request: Request, experiments: list[Experiment]) -> Workbench:
         _part(request.part),
         deadline,
     )
-    bench = Workbench(
+    runner = Runner(
         shipped_experts(folders, device, DTYPES[dtype]),
         arc_queries(dataset),
         dataset.artefact.sha256,
-        place,
+        context,
         settings,
         request.limit,
         request.only,
     )
-    for name in sorted({expert for row in bench.planned(rows) for expert in row.experts}):
+    for name in sorted({expert for row in runner.planned(rows) for expert in row.experts}):
         find_expert(folders.get(name, name))  # missing weights are said at once, not after an hour
-    return bench
+    return runner
 
 
-def _run(bench: Workbench, experiments: list[Experiment], console: Console) -> None:
-    world = bench.place.machines.world
+def _run(runner: Runner, experiments: list[Experiment], console: Console) -> None:
+    world = runner.context.machines.world
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -167,31 +163,31 @@ def _run(bench: Workbench, experiments: list[Experiment], console: Console) -> N
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    rows = bench.planned(row for experiment in experiments for row in experiment.rows())
-    left = sum(_passes_left(bench, row) for row in rows)
-    quiet = not bench.place.machines.writes
+    rows = runner.planned(row for experiment in experiments for row in experiment.rows())
+    left = sum(_passes_left(runner, row) for row in rows)
+    quiet = not runner.context.machines.writes
     with Progress(*columns, console=console, disable=quiet, speed_estimate_period=300) as progress:
         bar: TaskID = progress.add_task("starting", total=max(left, 1), passes=f"{left / 1e6:.1f} M")
-        bench.watch = Watch(
+        runner.callbacks = Callbacks(
             lambda name, queries: progress.update(bar, description=f"{name} ({queries:,})"),
             lambda queries, passes: progress.advance(bar, passes * world),
         )
         for experiment in experiments:
-            experiment.run(bench)
+            experiment.run(runner)
 
 
-def _passes_left(bench: Workbench, row: Row) -> int:
-    listed = len(bench.queries(row.split))
-    file = bench.archive.file(row)
+def _passes_left(runner: Runner, row: RunSpec) -> int:
+    listed = len(runner.queries(row.split))
+    file = runner.archive.file(row)
     wanted = listed if row.queries is None else min(row.queries, listed)
     done = 0 if file is None else sum(query < wanted for query in file.done)
-    return (wanted - done) * bench.settings.passes(row)
+    return (wanted - done) * runner.settings.passes(row)
 
 
 def _unpacked(out: Path) -> None:
     """Records that were packed, and not unpacked yet, are put back."""
-    if (out / PARCEL).exists() and not (out / RECORDS).exists():
-        unpack(out / PARCEL, out / RECORDS)
+    if (out / TARBALL).exists() and not (out / RECORDS).exists():
+        unpack(out / TARBALL, out / RECORDS)
 
 
 def _folders(given: list[str]) -> dict[str, str]:

@@ -61,13 +61,13 @@ def solve(
     is written as the answers come: what was answered before an interruption or a full disk is in it.
     """
     from factordiff.cli.solve_display import Outputs, answer_all
+    from factordiff.devices import choose_device
     from factordiff.files import MOST_BYTES
     from factordiff.sampling.rules import reveal_rule
     from factordiff.solving.pictures import check_path_to_show
     from factordiff.solving.solver import DEFAULT_EXPERTS
     from factordiff.solving.sources import STANDARD_INPUT, read_source
-    from factordiff.solving.team import compose
-    from factordiff.training.machines import choose_device
+    from factordiff.team.team import compose
 
     outputs = Outputs(picture, animate, trace, out, html, explain, show, attempts)
     outputs.check(None if source == STANDARD_INPUT else Path(source))

@@ -35,8 +35,8 @@ from factordiff.solving.pictures import (
 )
 from factordiff.solving.solver import check_task
 from factordiff.solving.sources import would_be_read
-from factordiff.solving.team import Team
 from factordiff.solving.wording import tally
+from factordiff.team.team import Team
 
 TRACE_VERSION = 1
 LONGEST_REASON = 500  # of what is said about a task that is refused

@@ -19,7 +19,7 @@ from rich.style import Style
 from rich.text import Text
 
 from factordiff.arc.svg import COLORS, EXPERT_COLORS, HIDDEN
-from factordiff.solving.story import NOBODY
+from factordiff.sampling.path import NOBODY
 
 GAP = 2  # columns between two grids
 PLAIN_WIDTH = 120  # of lines written to a file or pipe, unless COLUMNS says otherwise

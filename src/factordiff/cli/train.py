@@ -15,7 +15,7 @@ from factordiff.cli.app import app
 from factordiff.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factordiff.training.settings import Settings
+    from factordiff.training.settings import TrainingSettings
 
 
 @app.command()
@@ -245,7 +245,7 @@ def _emphasis(text: str) -> dict[str, int]:
         ) from error
 
 
-def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> Settings:
+def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> TrainingSettings:
     """The preset with what was given in its place; the decay begins after the warm-up unless something else is said."""
     from factordiff.training.settings import preset
 
@@ -259,7 +259,7 @@ def _settings(name: str, given: dict[str, Any], network: dict[str, Any]) -> Sett
     return dataclasses.replace(base, **given, network={**base.network, **network})
 
 
-def _deterministic(settings: Settings) -> Settings:
+def _deterministic(settings: TrainingSettings) -> TrainingSettings:
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -14,13 +14,13 @@ from factordiff.errors import InvalidInput
 if TYPE_CHECKING:
     import torch
 
-    from factordiff.training.settings import Settings
+    from factordiff.training.settings import TrainingSettings
     from factordiff.training.source import Source
 
 DIVERGED = 3  # the exit code of a run that stopped on non-finite steps
 
 
-def source_of(settings: Settings, device: torch.device, more_data: Path | None) -> Source:
+def source_of(settings: TrainingSettings, device: torch.device, more_data: Path | None) -> Source:
     """The source that was named, or the RE-ARC data set."""
     from factordiff.arc.dataset import Dataset
     from factordiff.arc.source import ArcSource
@@ -38,7 +38,7 @@ def source_of(settings: Settings, device: torch.device, more_data: Path | None) 
 
 
 def run(
-    settings: Settings,
+    settings: TrainingSettings,
     device_name: str,
     out: Path,
     resume: bool,
@@ -50,9 +50,10 @@ def run(
     tensorboard: bool,
 ) -> None:
     """Train until the end or a stop, and print the summary."""
-    from factordiff.experts.whereabouts import WEIGHTS
+    from factordiff.devices import choose_device, where_to_draw
+    from factordiff.experts.registry import WEIGHTS
     from factordiff.training.log import Observer, TensorBoard
-    from factordiff.training.machines import choose_device, join, leave, where_to_draw
+    from factordiff.training.machines import join, leave
     from factordiff.training.settings import check_minutes
     from factordiff.training.trainer import Trainer
 

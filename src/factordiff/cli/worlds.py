@@ -102,14 +102,14 @@ def compare_command(
 
     Example: factordiff compare toy-halves --out runs/first
     """
-    from factordiff.cli.comparing import Request, compare_and_show
+    from factordiff.cli.comparing import CompareRequest, compare_and_show
 
     settings: dict[str, Any] = {}
     if expert:
         settings["folders"] = dict(_folder(one) for one in expert)
     if sequences is not None:
         settings["sequences"] = sequences
-    request = Request(
+    request = CompareRequest(
         name, settings, methods, limit, validation, budget, against, split, reveal, batch, seed, device, out
     )
     compare_and_show(request, _console())

@@ -17,7 +17,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.proposal import Proposal
-from factordiff.experts.asked import Asked
+from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.experts.forward import sum_error
 from factordiff.state import SamplerState
 from factordiff.types import Cells, ExpertLogProbs
@@ -32,8 +32,8 @@ UNASKED: dict[str, float | int] = {
 
 
 def compose_in_chunks(
-    said: Asked, composition: Composition, state: SamplerState, reads: Sequence[Callable[..., Any]]
-) -> tuple[ExpertLogProbs | Asked, Composed, Known]:
+    said: CellOutputs, composition: Composition, state: SamplerState, reads: Sequence[Callable[..., Any]]
+) -> tuple[ExpertLogProbs | CellOutputs, Composed, Known]:
     """What was said, composed, and what the rule `reads` in place of the distributions, which are not kept.
 
     A composition that needs all cells at once gets them, and all is kept.
@@ -111,13 +111,13 @@ def in_rows(state: SamplerState, row: Int[Tensor, " some"], cell: Int[Tensor, " 
     )
 
 
-def noted(said: Asked, log_probs: ExpertLogProbs, masked: Cells) -> ExpertLogProbs:
+def noted(said: CellOutputs, log_probs: ExpertLogProbs, masked: Cells) -> ExpertLogProbs:
     """The same, once it was seen whether they are distributions."""
     said.errors.note(sum_error(log_probs, masked))
     return log_probs
 
 
-def _in_places(found: Tensor, said: Asked, unasked: float | int) -> Tensor:
+def _in_places(found: Tensor, said: CellOutputs, unasked: float | int) -> Tensor:
     """A number of each asked cell, in its place; at the others the number that stands for nothing."""
     wide = torch.full((*found.shape[:-1], *said.shape), unasked, dtype=found.dtype, device=found.device)
     wide[..., said.row, said.cell] = found

@@ -14,7 +14,7 @@ from factordiff.composition.method import declare
 from factordiff.composition.mixture import mixture
 from factordiff.composition.options import Option
 from factordiff.composition.product import product
-from factordiff.composition.router import Head, Routed, Router, RouterConfig
+from factordiff.composition.router import Head, Router, RouterConfig, RouterOutput
 from factordiff.composition.router_store import load_router
 from factordiff.state import SamplerState
 from factordiff.types import ExpertCells, ExpertLogProbs
@@ -55,7 +55,7 @@ class Learned(Composition):
         return f"Learned({'untrained' if self.router is None else self.router!r})"
 
 
-def combined(log_probs: ExpertLogProbs, routed: Routed, head: Head) -> Composed:
+def combined(log_probs: ExpertLogProbs, routed: RouterOutput, head: Head) -> Composed:
     """The experts as a router weights them."""
     # Contiguous: another order in memory adds up in another order, and the last bit would differ from a mixture's.
     logits = routed.logits.to(log_probs.dtype).contiguous()

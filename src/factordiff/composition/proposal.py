@@ -19,7 +19,7 @@ class Proposal:
 
     state: SamplerState
     candidates: Cells
-    log_probs: Any  # ExpertLogProbs, or, of a large vocabulary, `experts.asked.Asked`
+    log_probs: Any  # ExpertLogProbs, or, of a large vocabulary, `experts.cell_outputs.CellOutputs`
     passes: Int[Tensor, " batch"]
     composed: Composed  # of a large vocabulary without values: its distributions are not kept
     log_doubt: Float[Tensor, "batch cell"]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from factordiff.composition.router_features import Features, feature_names, features
 from factordiff.errors import InvalidInput
-from factordiff.experts.parameters import Layout, Slot, Weights
+from factordiff.networks.parameters import Layout, Slot, Weights
 from factordiff.schema.fields import check_fields
 from factordiff.schema.objects import Maybe, Pair
 from factordiff.schema.values import Choice, Flag, Whole
@@ -95,7 +95,7 @@ class RouterConfig:
         return slots
 
 
-class Routed(NamedTuple):
+class RouterOutput(NamedTuple):
     """What a router says: a logit per expert and cell, and what is added to the composed logits, if anything."""
 
     logits: ExpertCells
@@ -134,7 +134,7 @@ class Router:
             self._moved[device] = Layout(self.config.slots()).unpack(self.vector.to(device))
         return self._moved[device]
 
-    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Routed:
+    def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> RouterOutput:
         """How much each expert counts at each cell, as logits."""
         self._check(log_probs, state)
         seen = features(log_probs, state, self.config.layout, self.config.evidence)
@@ -163,7 +163,7 @@ def route_by(
     log_probs: ExpertLogProbs,
     x_t: Tokens,
     masked: Cells,
-) -> Routed:
+) -> RouterOutput:
     """A router's network: a pure function of its weights."""
     hidden, logits = (_shared if config.kind == "shared" else _neighbourhood)(
         config, weights, seen, log_probs, x_t, masked
@@ -173,7 +173,7 @@ def route_by(
     complement = None
     if config.complement:
         complement = F.linear(hidden, weights["complement"], weights["complement_bias"])
-    return Routed(logits, complement)
+    return RouterOutput(logits, complement)
 
 
 Layers = tuple[Float[Tensor, "batch cell width"], ExpertCells]

@@ -11,11 +11,11 @@ import safetensors.torch
 
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.errors import CheckpointError, InvalidInput
-from factordiff.experts.parameters import Layout
-from factordiff.experts.store import MODEL
-from factordiff.experts.weight_file import read_weights
-from factordiff.experts.whereabouts import CONFIG
+from factordiff.experts.registry import CONFIG
 from factordiff.files import write_whole
+from factordiff.networks.parameters import Layout
+from factordiff.networks.store import MODEL
+from factordiff.networks.weight_file import read_weights
 from factordiff.schema.fields import read_fields
 from factordiff.schema.json_file import read_object
 from factordiff.schema.objects import Listed, Maybe, Named, Parts

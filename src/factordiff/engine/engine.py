@@ -19,8 +19,8 @@ from factordiff.engine.fast_network import fast_form
 from factordiff.engine.queue import Queue
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.experts.network import Network
 from factordiff.experts.top_k import check_k
+from factordiff.networks.network import Network
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import Selection, check_condition, check_request, check_trace
 from factordiff.sampling.reveal import ByConfidence, RevealRule

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import Asked
+from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.experts.expert import Expert, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, check_shape, side_by_side, sum_error
 from factordiff.state import SamplerState
@@ -76,7 +76,7 @@ class ExpertBatch:
 
     def __call__(
         self, state: SamplerState, cells: Cells
-    ) -> tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]:
+    ) -> tuple[ExpertLogProbs | CellOutputs, Int[Tensor, " batch"]]:
         """What every expert says about these cells, and how many passes were run for each row."""
         rows = cells.any(-1).nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
@@ -157,14 +157,14 @@ class ExpertBatch:
         check_shape(index, said, (*x_t.shape, self.experts[index].vocabulary.size))
         return said[:rows]
 
-    def _at_cells(self, state: SamplerState, rows: Int[Tensor, " some"], cells: Cells) -> Asked:
+    def _at_cells(self, state: SamplerState, rows: Int[Tensor, " some"], cells: Cells) -> CellOutputs:
         """Every expert about some cells of some rows, which are filled up to a fixed size."""
-        asked = Asked(cells, state.mask, self.errors, self.chunk, self.top_k)
+        asked = CellOutputs(cells, state.mask, self.errors, self.chunk, self.top_k)
         x_t, item, some = state.x_t[rows], rows // self.particles, self._filled(len(rows), rows.device)
         missing = len(some) - len(rows)
         there = torch.cat([cells[rows], cells.new_zeros(missing, cells.shape[1])])
         for expert, encoded in zip(self.experts, self._encoded, strict=True):
-            asked.ask(expert, x_t[some], take(encoded, item[some]), there)
+            asked.forward(expert, x_t[some], take(encoded, item[some]), there)
             self.padded_passes += missing
         return asked
 

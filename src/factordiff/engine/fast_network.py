@@ -10,7 +10,7 @@ import torch
 from factordiff.engine.checked import CheckedFastPath, disagreement
 from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.network import Network
+from factordiff.networks.network import Network
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 

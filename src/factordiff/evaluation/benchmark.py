@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.arc.grid import SIDE
 from factordiff.arc.scoring import grid_right
 from factordiff.arc.shapes import answer_grid
 from factordiff.composition.method import Method
@@ -21,50 +19,17 @@ from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.specialists import (
-    Asked,
     ColorQuestion,
+    ConditionWithTruth,
     OccupancyQuestion,
     background_given,
     occupancy_of,
 )
 from factordiff.experts.expert import Expert
+from factordiff.report.record import QUESTIONS, Question, Record
 from factordiff.sampling.reveal import RevealRule
 from factordiff.streams import hash_words
 from factordiff.types import Tokens
-
-Question = Literal["full", "occupancy", "color"]
-QUESTIONS = ("full", "occupancy", "color")
-
-
-@dataclass(frozen=True)
-class Record:
-    """How one query went."""
-
-    query: int  # place in the fixed list
-    task: str
-    number: int  # place in its task
-    wrong: tuple[int, ...]  # the cells that differ from the truth
-    nominal: int
-    executed: int
-    seed: int = 0
-    drawn: tuple[int, ...] | None = None  # particle methods: `wrong` of the particle drawn by weight
-    grid: bool | None = None  # published tasks: right once cut to the inferred shape
-    drawn_grid: bool | None = None  # and the particle drawn by weight
-    answer: str = ""  # a hash of the whole answer: equal answers, equal hashes
-    shape: tuple[int, int] | None = None  # of the right grid
-    measures: dict[str, tuple[float, float]] | None = None  # a world's own: what is added up, and its size
-
-    @property
-    def exact(self) -> bool:
-        """Every cell right."""
-        return not self.wrong
-
-    def cropped(self, wrong: tuple[int, ...]) -> bool | None:
-        """Whether no wrong cell lies in the right grid: the rest of the canvas is padding."""
-        if self.shape is None:
-            return None
-        height, width = self.shape
-        return not any(cell // SIDE < height and cell % SIDE < width for cell in wrong)
 
 
 def pose(
@@ -76,7 +41,7 @@ def pose(
         return list(experts), condition, torch.full_like(x_0, mask), x_0
     if question == "occupancy":
         asked: list[Expert] = [OccupancyQuestion(expert) for expert in experts]
-        return asked, Asked(condition, x_0), torch.full_like(x_0, 2), occupancy_of(x_0)
+        return asked, ConditionWithTruth(condition, x_0), torch.full_like(x_0, 2), occupancy_of(x_0)
     if question == "color":
         return [ColorQuestion(expert) for expert in experts], condition, background_given(x_0, mask), x_0
     raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {question!r}")

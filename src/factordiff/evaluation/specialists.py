@@ -19,7 +19,7 @@ from factordiff.vocabulary import Vocabulary
 BACKGROUND, FOREGROUND = 0, 1
 
 
-class Asked(NamedTuple):
+class ConditionWithTruth(NamedTuple):
     """A condition together with the right answer, for questions that reveal it as they go."""
 
     condition: Any
@@ -36,7 +36,7 @@ class OccupancyQuestion:
         self.expert = expert
         self.vocabulary = Vocabulary(2)
 
-    def encode(self, condition: Asked) -> tuple[Any, Tensor]:
+    def encode(self, condition: ConditionWithTruth) -> tuple[Any, Tensor]:
         """The expert's own encoding, and the truth."""
         return self.expert.encode(condition.condition), condition.x_0
 

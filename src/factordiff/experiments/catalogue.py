@@ -5,12 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from factordiff.errors import Unavailable
-from factordiff.evaluation.document import Document, Section, Table, markdown
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.page import page
-from factordiff.evaluation.parcel import PARCEL
-from factordiff.evaluation.provenance import short
-from factordiff.evaluation.rows import Row
 from factordiff.experiments import (
     claims,
     composition,
@@ -25,9 +19,15 @@ from factordiff.experiments import (
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import EVERYTHING
 from factordiff.experiments.tuning import settled
-from factordiff.experts.store import weight_hash
-from factordiff.experts.whereabouts import SHIPPED, shipped_experts
+from factordiff.experts.registry import SHIPPED, shipped_experts
 from factordiff.files import write_whole
+from factordiff.networks.store import weight_hash
+from factordiff.report.code_version import short
+from factordiff.report.document import Report, Section, Table, markdown
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.page import page
+from factordiff.report.run_spec import RunSpec
+from factordiff.report.tarball import TARBALL
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -56,18 +56,18 @@ def chosen(name: str) -> list[Experiment]:
     return list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
 
 
-def document(folder: Path) -> Document:
+def document(folder: Path) -> Report:
     """The report on a folder of records."""
-    archive = Archive(folder)
+    archive = RecordFolder(folder)
     sections = [
         claims.report(archive),
         *(one.report(archive) for one in EXPERIMENTS.values()),
         provenance(archive),
     ]
-    return Document(TITLE, warning(archive), tuple(sections))
+    return Report(TITLE, warning(archive), tuple(sections))
 
 
-def warning(archive: Archive) -> str:
+def warning(archive: RecordFolder) -> str:
     """What a reader must know first: rows on fewer queries than planned, or not run at all; weights of before."""
     rows = {
         row.name: row for one in EXPERIMENTS.values() if one is not compute.EXPERIMENT for row in one.rows()
@@ -94,7 +94,7 @@ def warning(archive: Archive) -> str:
     return told
 
 
-def other_weights(archive: Archive) -> list[str]:
+def other_weights(archive: RecordFolder) -> list[str]:
     """The experts of the records that ship today with other weights, or not at all."""
     measured = {
         item
@@ -105,12 +105,12 @@ def other_weights(archive: Archive) -> list[str]:
     return sorted({name for name, digest in measured if digest != today.get(name)})
 
 
-def planned_queries(row: Row, listed: int) -> int:
+def planned_queries(row: RunSpec, listed: int) -> int:
     """How many queries a full run of the row has."""
     return listed if row.queries is None else min(row.queries, listed)
 
 
-def provenance(archive: Archive) -> Section:
+def provenance(archive: RecordFolder) -> Section:
     """Every record file: queries, wall time, device, commit; and the hashes of data and weights."""
     lines, weights, data = [], {}, set()
     for path in sorted(archive.folder.glob("*.jsonl.gz")):
@@ -124,7 +124,7 @@ def provenance(archive: Archive) -> Section:
     return Section(
         "Where the numbers come from",
         (
-            f"Records: `records/`, one file per row, JSON lines in gzip (all in one: `{PARCEL}`, which `reproduce` "
+            f"Records: `records/`, one file per row, JSON lines in gzip (all in one: `{TARBALL}`, which `reproduce` "
             f"unpacks); {EVERYTHING:,} test queries are listed.",
         ),
         (Table(("part", "sha256"), hashes),),
@@ -134,7 +134,7 @@ def provenance(archive: Archive) -> Section:
     )
 
 
-def write_report(made: Document, out: Path) -> list[Path]:
+def write_report(made: Report, out: Path) -> list[Path]:
     """Write README.md, its pictures and report.html; returns what was written."""
     pictures = out / "pictures"
     written = []

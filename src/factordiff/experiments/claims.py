@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from factordiff.evaluation.document import Section
-from factordiff.evaluation.outcomes import Archive, Outcomes, aligned
-from factordiff.evaluation.paired import Contest
-from factordiff.evaluation.statistics import Estimate, gains, mean
-from factordiff.evaluation.verdicts import (
+from factordiff.experiments.composition import (
+    FITTED,
+    PARTICLES,
+    PER_SAMPLE,
+    fitted_rows,
+    per_sample,
+)
+from factordiff.experiments.pairs import COL_OCC, FULL_FULL, OCC_FULL, PAIRS, ExpertPair, single
+from factordiff.report.document import Section
+from factordiff.report.outcomes import Outcomes, RecordFolder, aligned
+from factordiff.report.paired import Contest
+from factordiff.report.statistics import Estimate, gains, mean
+from factordiff.report.verdicts import (
     BEATS,
     MARGIN,
     NOT_WORSE,
@@ -18,14 +26,6 @@ from factordiff.evaluation.verdicts import (
     strongest,
     together,
 )
-from factordiff.experiments.composition import (
-    FITTED,
-    PARTICLES,
-    PER_SAMPLE,
-    fitted_rows,
-    per_sample,
-)
-from factordiff.experiments.pairs import COL_OCC, FULL_FULL, OCC_FULL, PAIRS, Pair, single
 
 USELESS = 0.05
 STRONG = Above(0.905)  # the paper's share of the same 120 tasks
@@ -34,7 +34,7 @@ CLOSEST = "the difference to the closest rival, all being run,"
 RIVALS = (*PER_SAMPLE.values(), *PARTICLES.values())  # the per-sample methods of the paper
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """All verdicts in one table."""
     text = (
         "Every verdict has its rule beside it; what is neither confirmed nor not is undecided. An interval (95 %) is "
@@ -49,7 +49,7 @@ def report(archive: Archive) -> Section:
     return Section("Claims and verdicts", text, verdicts=found)
 
 
-def rivals(archive: Archive, pair: Pair) -> list[tuple[str, Contest]]:
+def rivals(archive: RecordFolder, pair: ExpertPair) -> list[tuple[str, Contest]]:
     """Routing against every per-sample method that has records."""
     routed = archive.outcomes(pair.row("routing"))
     if routed is None:
@@ -57,13 +57,13 @@ def rivals(archive: Archive, pair: Pair) -> list[tuple[str, Contest]]:
     return [(label, routed.against(one)) for label, one in per_sample(archive, pair).items()]
 
 
-def best_single(archive: Archive, pair: Pair) -> tuple[str, Outcomes] | None:
+def best_single(archive: RecordFolder, pair: ExpertPair) -> tuple[str, Outcomes] | None:
     """The better expert of the pair."""
     found = [(name, one) for name in pair.experts if (one := archive.outcomes(single(name))) is not None]
     return max(found, key=lambda named: float(named[1].exact.mean())) if len(found) == 2 else None
 
 
-def abstract(archive: Archive) -> tuple[Verdict, ...]:
+def abstract(archive: RecordFolder) -> tuple[Verdict, ...]:
     """Routing consistently outperforms global scalar weights."""
     judged: list[Judgement] = []
     figures = []
@@ -79,7 +79,7 @@ def abstract(archive: Archive) -> tuple[Verdict, ...]:
     return (Verdict(claim, "abstract", together(judged), "; ".join(figures) or "not run", rule),)
 
 
-def specialised(archive: Archive) -> tuple[Verdict, ...]:
+def specialised(archive: RecordFolder) -> tuple[Verdict, ...]:
     """RQ1: Occ+Full and Col+Occ."""
     occ, col = rivals(archive, OCC_FULL), rivals(archive, COL_OCC)
     verdicts = [
@@ -97,7 +97,7 @@ def specialised(archive: Archive) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
-def generalists(archive: Archive) -> tuple[Verdict, ...]:
+def generalists(archive: RecordFolder) -> tuple[Verdict, ...]:
     """RQ2: Full+Full."""
     contests = rivals(archive, FULL_FULL)
     best = best_single(archive, FULL_FULL)
@@ -133,7 +133,7 @@ def generalists(archive: Archive) -> tuple[Verdict, ...]:
     )
 
 
-def fitted(archive: Archive) -> tuple[Verdict, ...]:
+def fitted(archive: RecordFolder) -> tuple[Verdict, ...]:
     """Beyond the paper: one number for each expert on either side, fitted on the same validation queries."""
     verdicts = []
     for pair in PAIRS:
@@ -175,7 +175,7 @@ def _over_the_best(claim: str, contests: list[tuple[str, Contest]], rule: Above 
     return Verdict(claim, "RQ1", together(judged), words, rule.sentence(CLOSEST))
 
 
-def _degrading(archive: Archive) -> Verdict:
+def _degrading(archive: RecordFolder) -> Verdict:
     claim = "Occ+Full: several per-sample methods fall below the best single expert"
     rule = (
         "Confirmed: two methods or more whose difference to the expert has its whole interval below 0. Not confirmed: "
@@ -193,7 +193,7 @@ def _degrading(archive: Archive) -> Verdict:
     return Verdict(claim, "RQ1", verdict, figures, rule)
 
 
-def _against_single(claim: str, archive: Archive, pair: Pair, rule: Above) -> Verdict:
+def _against_single(claim: str, archive: RecordFolder, pair: ExpertPair, rule: Above) -> Verdict:
     best, routed = best_single(archive, pair), archive.outcomes(pair.row("routing"))
     where = "RQ2" if pair is FULL_FULL else "RQ1"
     if best is None or routed is None:
@@ -204,7 +204,7 @@ def _against_single(claim: str, archive: Archive, pair: Pair, rule: Above) -> Ve
     )
 
 
-def _useless(archive: Archive) -> Verdict:
+def _useless(archive: RecordFolder) -> Verdict:
     claim = f"Col+Occ: each specialist alone is nearly useless (read as: below {100 * USELESS:.0f} % exact)"
     rule = (
         f"Confirmed: the whole interval of both shares below {100 * USELESS:.0f} %. Not confirmed: one above."
@@ -217,7 +217,7 @@ def _useless(archive: Archive) -> Verdict:
     return Verdict(claim, "RQ1", judgement, _or(figures), rule)
 
 
-def _reaches(archive: Archive) -> Verdict:
+def _reaches(archive: RecordFolder) -> Verdict:
     """The paper's figure is of these tasks, so what is held against it is the interval on these tasks."""
     routed = archive.outcomes(COL_OCC.row("routing"))
     claim = "Col+Occ: routing composes them into a strong solver (paper: 90.5 %)"
@@ -234,7 +234,7 @@ def _reaches(archive: Archive) -> Verdict:
     return Verdict(claim, "RQ1", STRONG.judge(here), f"{over}, {kept}", rule)
 
 
-def _grows(archive: Archive) -> Verdict:
+def _grows(archive: RecordFolder) -> Verdict:
     claim = "the advantage of routing grows with specialisation: Full+Full < Occ+Full < Col+Occ"
     rule = BEATS.sentence("each pair's gap to its closest rival minus the gap of the pair before,")
     figures, duels = [], []

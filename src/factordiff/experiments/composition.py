@@ -16,14 +16,14 @@ are chosen on validation, and both readings of their answer are shown: a baselin
 
 from __future__ import annotations
 
-from factordiff.evaluation.document import NOTHING, Section, Table
-from factordiff.evaluation.findings import read_finding
-from factordiff.evaluation.outcomes import Archive, Outcomes
-from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, paper, percent
-from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, Pair, single
+from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, ExpertPair, single
+from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import better_row, candidates, fitted_row, particle_rows
-from factordiff.experiments.workbench import Workbench
+from factordiff.report.document import NOTHING, Section, Table
+from factordiff.report.findings import read_finding
+from factordiff.report.outcomes import Outcomes, RecordFolder
+from factordiff.report.run_spec import RunSpec
 
 PER_SAMPLE = {"geometric-mean": "Average (PoE)", "superdiff": "Density (SuperDiff)"}
 PARTICLES = {"fkc": "FKC", "rne": "RNE"}
@@ -58,12 +58,14 @@ FACTORS = {
 }
 
 
-def beyond_row(pair: Pair, method: str, queries: int | None = BEYOND, split: str = "test") -> Row | None:
+def beyond_row(
+    pair: ExpertPair, method: str, queries: int | None = BEYOND, split: str = "test"
+) -> RunSpec | None:
     """A row beyond the paper; None where it does not apply."""
     return None if method == "views" and not pair.has_occupancy else pair.row(method, queries, split)
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Everything but what validation decides."""
     plan = [single(expert) for expert in SINGLES]
     for pair in PAIRS:
@@ -75,31 +77,31 @@ def rows() -> list[Row]:
     return plan
 
 
-def tuning_rows(pair: Pair) -> list[Row]:
+def tuning_rows(pair: ExpertPair) -> list[RunSpec]:
     """What validation decides by."""
     fitted = [row for method in FITTED for row in candidates(pair, method).values()]
     return [*fitted, *(row for method in PARTICLES for row in particle_rows(pair, method))]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Validation first, then the table."""
     particle = {pair.row(method, BEYOND) for pair in PAIRS for method in PARTICLES}
-    bench.run([row for row in rows() if row not in particle])
-    archive = bench.archive
+    runner.run([row for row in rows() if row not in particle])
+    archive = runner.archive
     chosen = [better_row(archive, pair, method, BEYOND) for pair in PAIRS for method in PARTICLES]
     fitted = [row for pair in PAIRS for row in fitted_rows(archive, pair).values()]
-    bench.run([*fitted, *chosen])
+    runner.run([*fitted, *chosen])
 
 
 def fitted_rows(
-    archive: Archive, pair: Pair, queries: int | None = BEYOND, split: str = "test"
-) -> dict[str, Row]:
+    archive: RecordFolder, pair: ExpertPair, queries: int | None = BEYOND, split: str = "test"
+) -> dict[str, RunSpec]:
     """What has one fitted number for each expert, by the name in the table; what is not fitted yet is left out."""
     found = {label: fitted_row(archive, pair, method, queries, split) for method, label in FITTED.items()}
     return {label: row for label, row in found.items() if row is not None}
 
 
-def per_sample(archive: Archive, pair: Pair) -> dict[str, Outcomes]:
+def per_sample(archive: RecordFolder, pair: ExpertPair) -> dict[str, Outcomes]:
     """The per-sample methods of the paper that have records, by the name in the table; particles by better reading.
 
     A particle method that was not given every setting on validation has not had its chance, and is left out.
@@ -114,7 +116,7 @@ def per_sample(archive: Archive, pair: Pair) -> dict[str, Outcomes]:
     return {label: one for label, one in found.items() if one is not None}
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """The paper's table with ours beside it, and below a rule what is beyond the paper."""
     lines: list[tuple[str, ...] | None] = []
     for expert, label in SINGLES.items():
@@ -152,7 +154,7 @@ def report(archive: Archive) -> Section:
     )
 
 
-def _vetoes(archive: Archive) -> tuple[str, ...]:
+def _vetoes(archive: RecordFolder) -> tuple[str, ...]:
     """Why products of specialists fail: an expert forbids the truth where it was taught nothing."""
     found = {name: read_finding(archive.folder, f"confidence-{name}") for name in COL_OCC.experts}
     told = {
@@ -168,7 +170,7 @@ def _vetoes(archive: Archive) -> tuple[str, ...]:
     )
 
 
-def _beyond(archive: Archive) -> list[tuple[str, ...]]:
+def _beyond(archive: RecordFolder) -> list[tuple[str, ...]]:
     lines = []
     nothing = (None, None, None)
     for method, label in BEYOND_METHODS.items():
@@ -198,7 +200,7 @@ def _line(
     return (granularity, label, *figures)
 
 
-def _marked(found: Outcomes | None, row: Row) -> str:
+def _marked(found: Outcomes | None, row: RunSpec) -> str:
     text = percent(found, BEYOND)
     if found is None:
         return text
@@ -206,7 +208,7 @@ def _marked(found: Outcomes | None, row: Row) -> str:
     return f"{text}{exponents}{'' if row.resampling is None else ', resampled at every step'}"
 
 
-def _numbered(found: Outcomes | None, row: Row) -> str:
+def _numbered(found: Outcomes | None, row: RunSpec) -> str:
     """An accuracy with the numbers that were fitted."""
     numbers = row.temperatures or row.weights or row.beta or (1.0, 1.0)
     return NOTHING if found is None else f"{percent(found, BEYOND)} ({_listed(numbers)})"
@@ -217,7 +219,7 @@ def _listed(numbers: tuple[float, ...]) -> str:
     return " and ".join(f"{number:g}" for number in (numbers[:1] if len(set(numbers)) == 1 else numbers))
 
 
-def _per_task(archive: Archive, pair: Pair) -> Table:
+def _per_task(archive: RecordFolder, pair: ExpertPair) -> Table:
     columns = {expert: archive.outcomes(single(expert)) for expert in pair.experts}
     columns |= per_sample(archive, pair)
     columns |= {"per pixel": archive.outcomes(pair.row("routing"))}

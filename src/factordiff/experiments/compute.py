@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from factordiff.evaluation.document import NOTHING, Section, Table
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.records import RecordFile
-from factordiff.evaluation.rows import Place, Row, Settings
+from factordiff.evaluation.runs import RunContext, RunSettings
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import FULL_FULL
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.runner import Runner
+from factordiff.report.document import NOTHING, Section, Table
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.records import RecordFile
+from factordiff.report.run_spec import RunSpec
 
 FOLDER = "timing"  # of its own: these rows are run for their time
 BATCHES = 3
@@ -26,7 +27,7 @@ ONE, _ = FULL_FULL.experts
 PAPER = {"routing": 2.0, "vote one": 3.0, "vote both": 6.0, "fkc": 16.0}
 
 
-def timed() -> dict[str, tuple[str, Row]]:
+def timed() -> dict[str, tuple[str, RunSpec]]:
     """The methods that are timed: the floor first, asking both experts and composing nothing."""
     both = FULL_FULL.row
     return {
@@ -35,27 +36,27 @@ def timed() -> dict[str, tuple[str, Row]]:
         "mixture": ("mixture", both("mixture")),
         "geometric-mean": ("average (PoE)", both("geometric-mean")),
         "superdiff": ("density (SuperDiff)", both("superdiff")),
-        "vote one": ("majority vote, one expert, N=3", Row((ONE,), "vote")),
+        "vote one": ("majority vote, one expert, N=3", RunSpec((ONE,), "vote")),
         "vote both": ("majority vote across experts, N=3 each", both("vote")),
         "fkc": ("FKC, 8 particles", both("fkc")),
         "rne": ("RNE, 8 particles", both("rne")),
     }
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Every method once, in batches of the usual size."""
-    return sized(Settings())
+    return sized(RunSettings())
 
 
-def sized(settings: Settings) -> list[Row]:
+def sized(settings: RunSettings) -> list[RunSpec]:
     """Every method on as many queries as fill the batches."""
     return [replace(row, queries=BATCHES * settings.batch(row)) for _, row in timed().values()]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """A few batches of each, one method after the other on the same machine."""
-    place: Place = replace(bench.place, folder=bench.place.folder / FOLDER)
-    bench.run(sized(bench.settings), place)
+    context: RunContext = replace(runner.context, folder=runner.context.folder / FOLDER)
+    runner.run(sized(runner.settings), context)
 
 
 def seconds_per_query(file: RecordFile) -> float:
@@ -64,9 +65,9 @@ def seconds_per_query(file: RecordFile) -> float:
     return sum(batch.seconds for batch in batches) / sum(len(batch.records) for batch in batches)
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """Passes per step and wall time relative to the floor."""
-    inner = Archive(Path(archive.folder) / FOLDER)
+    inner = RecordFolder(Path(archive.folder) / FOLDER)
     floor = inner.file(timed()["floor"][1])
     lines = []
     for key, (label, row) in timed().items():

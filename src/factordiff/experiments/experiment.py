@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from factordiff.evaluation.document import NOTHING, Section
-from factordiff.evaluation.outcomes import Archive, Outcomes
-from factordiff.evaluation.rows import Row
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.runner import Runner
+from factordiff.report.document import NOTHING, Section
+from factordiff.report.outcomes import Outcomes, RecordFolder
+from factordiff.report.run_spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Experiment:
     """One table or figure of the paper."""
 
     name: str
-    rows: Callable[[], list[Row]]  # what it runs, as far as that is known beforehand
-    run: Callable[[Workbench], None]
-    report: Callable[[Archive], Section]
+    rows: Callable[[], list[RunSpec]]  # what it runs, as far as that is known beforehand
+    run: Callable[[Runner], None]
+    report: Callable[[RecordFolder], Section]
 
 
 def percent(found: Outcomes | None, planned: int | None = None) -> str:
@@ -34,6 +34,6 @@ def paper(figure: float | None) -> str:
     return NOTHING if figure is None else f"{figure:.1f}"
 
 
-def not_run(*rows: Row) -> str:
+def not_run(*rows: RunSpec) -> str:
     """The sentence that stands where records are missing."""
     return "Not run yet: " + ", ".join(f"`{row.name}`" for row in rows) + "."

@@ -12,10 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from factordiff.evaluation.document import NOTHING, Section, Table
-from factordiff.evaluation.outcomes import Archive, Outcomes
-from factordiff.evaluation.rows import Row
-from factordiff.evaluation.statistics import share
 from factordiff.experiments.composition import (
     BEYOND_METHODS,
     FACTORS,
@@ -26,14 +22,18 @@ from factordiff.experiments.composition import (
     fitted_rows,
 )
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.pairs import PAIRS, SINGLES, Pair, single
+from factordiff.experiments.pairs import PAIRS, SINGLES, ExpertPair, single
+from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import better_row
-from factordiff.experiments.workbench import Workbench
+from factordiff.report.document import NOTHING, Section, Table
+from factordiff.report.outcomes import Outcomes, RecordFolder
+from factordiff.report.run_spec import RunSpec
+from factordiff.report.statistics import share
 
 SPLITS = {"official": "published pairs of the 120 tasks", "unseen": "tasks never trained on"}
 
 
-def fixed_rows(pair: Pair, split: str) -> dict[str, Row]:
+def fixed_rows(pair: ExpertPair, split: str) -> dict[str, RunSpec]:
     """The methods whose settings need no validation."""
     found = {label: pair.row(method, split=split) for method, label in PER_SAMPLE.items()}
     found["per pixel"] = pair.row("routing", split=split)
@@ -46,7 +46,7 @@ def fixed_rows(pair: Pair, split: str) -> dict[str, Row]:
     return found
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Every method on both sets."""
     plan = []
     for split in SPLITS:
@@ -59,9 +59,9 @@ def rows() -> list[Row]:
     return plan
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Run them; settings chosen on validation are used where that has been run."""
-    archive = bench.archive
+    archive = runner.archive
     chosen = [
         better_row(archive, pair, method, None, split)
         for split in SPLITS
@@ -71,10 +71,10 @@ def run(bench: Workbench) -> None:
     fitted = [
         row for split in SPLITS for pair in PAIRS for row in fitted_rows(archive, pair, None, split).values()
     ]
-    bench.run([row for row in rows() if row.method not in PARTICLES] + chosen + fitted)
+    runner.run([row for row in rows() if row.method not in PARTICLES] + chosen + fitted)
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """Grid and task accuracy of every method."""
     lines: list[tuple[str, ...] | None] = []
     for expert, label in SINGLES.items():
@@ -102,7 +102,7 @@ def report(archive: Archive) -> Section:
     return Section("Published tasks (beyond the paper)", tables=(Table(headings, tuple(lines), caption),))
 
 
-def _cells(archive: Archive, rows_: dict[str, tuple[Row, str]]) -> list[str]:
+def _cells(archive: RecordFolder, rows_: dict[str, tuple[RunSpec, str]]) -> list[str]:
     cells = []
     for row, reading in rows_.values():
         cells += accuracies(archive.outcomes(row, reading or "highest-target"))

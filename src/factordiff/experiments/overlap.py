@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from factordiff.evaluation.charts import bars, map_rows, scatter
-from factordiff.evaluation.document import Picture, Section, Table
-from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.maps import routing_maps
-from factordiff.evaluation.outcomes import Archive, Outcomes, aligned
-from factordiff.evaluation.paired import TasksWon
-from factordiff.evaluation.rows import Row
-from factordiff.evaluation.verdicts import WELL_ABOVE, WINS_MORE, Verdict, together, wins_more
 from factordiff.experiments.experiment import Experiment, not_run, paper, percent
 from factordiff.experiments.pairs import EARLY, EVERYTHING, single
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.runner import Runner
+from factordiff.report.charts import bars, map_rows, scatter
+from factordiff.report.document import Picture, Section, Table
+from factordiff.report.findings import read_finding
+from factordiff.report.outcomes import Outcomes, RecordFolder, aligned
+from factordiff.report.paired import TasksWon
+from factordiff.report.run_spec import RunSpec
+from factordiff.report.verdicts import WELL_ABOVE, WINS_MORE, Verdict, together, wins_more
 
 MAPS = "overlap-maps"
 SHOWN = 4  # routing maps of each kind
@@ -31,29 +31,29 @@ DISAGREE = 12
 CATASTROPHE = 0.05  # a task where composition loses this much to the better expert
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Both experts alone, and routed."""
     return [*(single(expert) for expert in EARLY.experts), EARLY.row("routing")]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Run them, then look at a few stitched successes and failures."""
-    bench.run(rows())
-    found = [one for row in rows() if (one := bench.archive.outcomes(row)) is not None]
+    runner.run(rows())
+    found = [one for row in rows() if (one := runner.archive.outcomes(row)) is not None]
     if len(found) < 3:
         return
     stitched, failed = examples(*aligned(*found))
-    experts = [bench.experts(name).expert for name in EARLY.experts]
-    queries = bench.queries("test")
+    experts = [runner.experts(name).expert for name in EARLY.experts]
+    queries = runner.queries("test")
 
     def look() -> dict[str, Any]:
         maps = {"stitched": stitched, "failed": failed}
         return {
-            kind: routing_maps(experts, queries, index, EARLY.temperatures, bench.settings.steps)
+            kind: routing_maps(experts, queries, index, EARLY.temperatures, runner.settings.steps)
             for kind, index in maps.items()
         }
 
-    bench.find(MAPS, EARLY.experts, {"stitched": stitched, "failed": failed}, look)
+    runner.find(MAPS, EARLY.experts, {"stitched": stitched, "failed": failed}, look)
 
 
 def examples(one: Outcomes, other: Outcomes, routed: Outcomes) -> tuple[list[int], list[int]]:
@@ -68,7 +68,7 @@ def examples(one: Outcomes, other: Outcomes, routed: Outcomes) -> tuple[list[int
     return spread(routed.exact & ~right_alone), spread(right_alone & ~routed.exact)
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """The figures in the paper's order: accuracies, tasks, bars, maps, scatter."""
     title = "Expert overlap (Figure 6)"
     found = [one for row in rows() if (one := archive.outcomes(row)) is not None]
@@ -133,7 +133,7 @@ def report(archive: Archive) -> Section:
     return Section(title, (), (table,), tuple(pictures), verdicts, (per_task,))
 
 
-def _maps(archive: Archive) -> list[Picture]:
+def _maps(archive: RecordFolder) -> list[Picture]:
     maps = read_finding(archive.folder, MAPS) or {}
     words = {
         "stitched": "Right only in composition: each expert's right region is kept. Crosses are wrong cells.",

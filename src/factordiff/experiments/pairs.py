@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from factordiff.evaluation.rows import Row
+from factordiff.report.run_spec import RunSpec
 
 EVERYTHING = 24_000  # queries of the test list: 200 for each of 120 tasks
 BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first quarter of the list
@@ -23,7 +23,7 @@ RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
 
 
 @dataclass(frozen=True)
-class Pair:
+class ExpertPair:
     """Two experts in tie order, with the routing temperatures of the paper's table."""
 
     name: str
@@ -37,18 +37,18 @@ class Pair:
 
     def row(
         self, method: str, queries: int | None = None, split: str = "test", factors: str = "pixel"
-    ) -> Row:
+    ) -> RunSpec:
         """The row of a method that composes the pair; routing gets the paper's temperatures."""
         tempered = self.temperatures if method in ("routing", "soft-routing") else None
-        return Row(self.experts, method, split, factors, tempered, queries=queries)
+        return RunSpec(self.experts, method, split, factors, tempered, queries=queries)
 
-    def tempered(self, temperature: float, queries: int | None = None, split: str = "validation") -> Row:
+    def tempered(self, temperature: float, queries: int | None = None, split: str = "validation") -> RunSpec:
         """Per-pixel routing with this temperature for the second expert, 1 for the first."""
-        return Row(self.experts, "routing", split, temperatures=(1.0, temperature), queries=queries)
+        return RunSpec(self.experts, "routing", split, temperatures=(1.0, temperature), queries=queries)
 
     def weighted(
         self, method: str, ratio: float, queries: int | None = None, split: str = "validation"
-    ) -> Row:
+    ) -> RunSpec:
         """A product or a mixture in which the first expert's say is `ratio` times the second's; the larger is 1."""
         numbers = None if ratio == 1 else (min(1.0, ratio), min(1.0, 1 / ratio))
         row = self.row(method, queries, split)
@@ -56,21 +56,21 @@ class Pair:
 
     def fitted(
         self, method: str, number: float, queries: int | None = None, split: str = "validation"
-    ) -> Row:
+    ) -> RunSpec:
         """A method with the one number that is fitted: a temperature of routing, a ratio of the others."""
         if method == "routing":
             return self.tempered(number, queries, split)
         return self.weighted(method, number, queries, split)
 
 
-FULL_FULL = Pair("Full+Full", ("trans-full", "conv-full"))
-OCC_FULL = Pair("Occ+Full", ("trans-occ", "trans-full"))
-COL_OCC = Pair("Col+Occ", ("trans-color", "trans-occ"), (1.0, 0.25))
+FULL_FULL = ExpertPair("Full+Full", ("trans-full", "conv-full"))
+OCC_FULL = ExpertPair("Occ+Full", ("trans-occ", "trans-full"))
+COL_OCC = ExpertPair("Col+Occ", ("trans-color", "trans-occ"), (1.0, 0.25))
 PAIRS = (FULL_FULL, OCC_FULL, COL_OCC)
-EARLY = Pair("early Full+Full", ("trans-full-early", "conv-full-early"))
-DEFAULT_HEAD = Pair("Col+Occ, default head", ("trans-color", "trans-occ-default-head"), (1.0, 0.25))
+EARLY = ExpertPair("early Full+Full", ("trans-full-early", "conv-full-early"))
+DEFAULT_HEAD = ExpertPair("Col+Occ, default head", ("trans-color", "trans-occ-default-head"), (1.0, 0.25))
 
 
-def single(expert: str, queries: int | None = None, split: str = "test") -> Row:
+def single(expert: str, queries: int | None = None, split: str = "test") -> RunSpec:
     """The row of an expert alone."""
-    return Row((expert,), "single", split, queries=queries)
+    return RunSpec((expert,), "single", split, queries=queries)

@@ -12,47 +12,47 @@ from typing import Any
 import torch
 
 from factordiff.arc.grid import COLORS
-from factordiff.evaluation.charts import map_rows, state_row, way_rows
-from factordiff.evaluation.document import Picture, Section, Table
-from factordiff.evaluation.findings import read_finding
 from factordiff.evaluation.maps import routing_maps
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.pairs import PAIRS, Pair
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.pairs import PAIRS, ExpertPair
+from factordiff.experiments.runner import Runner
+from factordiff.report.charts import map_rows, state_row, way_rows
+from factordiff.report.document import Picture, Section, Table
+from factordiff.report.findings import read_finding
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
 from factordiff.streams import Purpose, uniform
 
 SHOWN, FRAMES = 6, 7
 TIMES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def finding(pair: Pair) -> str:
+def finding(pair: ExpertPair) -> str:
     """The name of a pair's maps."""
     return f"maps-{'+'.join(pair.experts)}"
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """No row of records: only maps."""
     return []
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Trace, with every pair, queries whose answer is about half background."""
-    queries = bench.queries("test")
-    candidates = min(len(queries), 120 if bench.limit is None else bench.limit)
+    queries = runner.queries("test")
+    candidates = min(len(queries), 120 if runner.limit is None else runner.limit)
     foreground = (queries.x_0[:candidates] > 0).double().mean(-1)
-    index = (foreground - 0.5).abs().argsort(stable=True)[: bench.size(SHOWN)].tolist()
+    index = (foreground - 0.5).abs().argsort(stable=True)[: runner.size(SHOWN)].tolist()
     for pair in PAIRS:
 
-        def look(pair: Pair = pair) -> list[dict[str, Any]]:
-            experts = [bench.experts(name).expert for name in pair.experts]
-            return routing_maps(experts, queries, index, pair.temperatures, bench.settings.steps, FRAMES)
+        def look(pair: ExpertPair = pair) -> list[dict[str, Any]]:
+            experts = [runner.experts(name).expert for name in pair.experts]
+            return routing_maps(experts, queries, index, pair.temperatures, runner.settings.steps, FRAMES)
 
-        bench.find(finding(pair), pair.experts, {"queries": index}, look)
+        runner.find(finding(pair), pair.experts, {"queries": index}, look)
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """Forward masking, reverse unmasking with the routing map, and who spoke where."""
     pictures: list[Picture] = []
     lines: list[tuple[str, ...]] = []

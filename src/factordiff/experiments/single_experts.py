@@ -10,13 +10,13 @@ colors with the background given), each specialist is a good expert.
 
 from __future__ import annotations
 
-from factordiff.evaluation.document import NOTHING, Section, Table
-from factordiff.evaluation.findings import read_finding
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, paper, percent
 from factordiff.experiments.pairs import EVERYTHING, SINGLES, single
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.runner import Runner
+from factordiff.report.document import NOTHING, Section, Table
+from factordiff.report.findings import read_finding
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
 
 PAPER = {  # pixel, exact
     "conv-full": (99.3, 89.3),
@@ -26,23 +26,23 @@ PAPER = {  # pixel, exact
 }
 
 OWN = {  # what each specialist is asked about
-    "trans-occ": Row(("trans-occ",), "single", question="occupancy"),
-    "trans-color": Row(("trans-color",), "single", question="color"),
+    "trans-occ": RunSpec(("trans-occ",), "single", question="occupancy"),
+    "trans-color": RunSpec(("trans-color",), "single", question="color"),
 }
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """The four experts on the whole test list, and the specialists on their own questions."""
     return [*(single(expert) for expert in SINGLES), *OWN.values()]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Run them, and note their sizes and what they began with."""
-    bench.run(rows())
-    for name in sorted({name for row in bench.planned(rows()) for name in row.experts}):
-        known = bench.experts(name)
-        bench.find(size(name), (name,), {}, lambda known=known: known.parameters)  # type: ignore[misc]
-        bench.find(ancestor(name), (name,), {}, lambda known=known: known.ancestor)  # type: ignore[misc]
+    runner.run(rows())
+    for name in sorted({name for row in runner.planned(rows()) for name in row.experts}):
+        known = runner.experts(name)
+        runner.find(size(name), (name,), {}, lambda known=known: known.parameters)  # type: ignore[misc]
+        runner.find(ancestor(name), (name,), {}, lambda known=known: known.ancestor)  # type: ignore[misc]
 
 
 def size(expert: str) -> str:
@@ -55,7 +55,7 @@ def ancestor(expert: str) -> str:
     return f"ancestor-{expert}"
 
 
-def relatives(archive: Archive) -> list[str]:
+def relatives(archive: RecordFolder) -> list[str]:
     """A sentence for each expert that began with the weights of another one: they are not independent."""
     files = {expert: archive.file(single(expert)) for expert in SINGLES}
     names = {file.about("weights", expert): SINGLES[expert] for expert, file in files.items() if file}
@@ -68,7 +68,7 @@ def relatives(archive: Archive) -> list[str]:
     ]
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """The table, the paper's figures beside ours."""
     sizes = {expert: read_finding(archive.folder, size(expert)) for expert in SINGLES}
     lines = []

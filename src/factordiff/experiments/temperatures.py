@@ -9,41 +9,41 @@ margin is large at background only); a worse one for the default head, whose for
 from __future__ import annotations
 
 from factordiff.evaluation.calibration import confidence_curve
-from factordiff.evaluation.charts import curves
-from factordiff.evaluation.document import NOTHING, Picture, Section, Table
-from factordiff.evaluation.findings import read_finding
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import Row
 from factordiff.experiments.experiment import Experiment, percent
 from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, SINGLES, TEMPERATURES, TUNING
+from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import candidates
-from factordiff.experiments.workbench import Workbench
+from factordiff.report.charts import curves
+from factordiff.report.document import NOTHING, Picture, Section, Table
+from factordiff.report.findings import read_finding
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
 
 EXPERTS = (*SINGLES, "trans-occ-default-head")
 HEADS = {"zero head": COL_OCC, "default head": DEFAULT_HEAD}
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Both occupancy experts at every temperature."""
     return [row for pair in HEADS.values() for row in candidates(pair, "routing").values()]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Run them, and hold every expert's confidence against its correctness."""
-    bench.run(rows())
-    queries = bench.queries("validation")
+    runner.run(rows())
+    queries = runner.queries("validation")
     for name in EXPERTS:
-        bench.find(
+        runner.find(
             f"confidence-{name}",
             (name,),
-            {"queries": bench.size(TUNING), "truth": True},
+            {"queries": runner.size(TUNING), "truth": True},
             lambda name=name: confidence_curve(  # type: ignore[misc]
-                bench.experts(name).expert, queries, bench.size(TUNING)
+                runner.experts(name).expert, queries, runner.size(TUNING)
             ),
         )
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """Accuracy by temperature, confidence against correctness, and how the foreground is split."""
     found = {
         head: [archive.outcomes(row) for row in candidates(pair, "routing").values()]
@@ -91,7 +91,7 @@ def report(archive: Archive) -> Section:
 _SUMS = ("cells", "right", "margin")
 
 
-def _confidence(archive: Archive) -> dict[str, dict[str, list[list[float]]]]:
+def _confidence(archive: RecordFolder) -> dict[str, dict[str, list[list[float]]]]:
     found = {name: read_finding(archive.folder, f"confidence-{name}") for name in EXPERTS}
     return {name: curve for name, curve in found.items() if curve is not None}
 

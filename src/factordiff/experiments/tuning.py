@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import PARTICLE_METHODS, Row
-from factordiff.experiments.pairs import PAIRS, RATIOS, TEMPERATURES, TUNING, TUNING_PARTICLES, Pair
+from factordiff.evaluation.runs import PARTICLE_METHODS
+from factordiff.experiments.pairs import PAIRS, RATIOS, TEMPERATURES, TUNING, TUNING_PARTICLES, ExpertPair
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
 
 # Exponents (None is 1/M), and below which share of effective particles they are resampled (None is half, 1 is always).
 PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
@@ -31,23 +32,23 @@ PARTICLE_SETTINGS: tuple[tuple[tuple[float, ...] | None, float | None], ...] = (
 )
 
 
-def candidates(pair: Pair, method: str) -> dict[float, Row]:
+def candidates(pair: ExpertPair, method: str) -> dict[float, RunSpec]:
     """Routing at every temperature, a product or a mixture at every ratio of the experts' say, on validation."""
     numbers = TEMPERATURES if method == "routing" else RATIOS
     return {number: pair.fitted(method, number, TUNING) for number in numbers}
 
 
 def particle_rows(
-    pair: Pair, method: str, queries: int | None = TUNING_PARTICLES, split: str = "validation"
-) -> list[Row]:
+    pair: ExpertPair, method: str, queries: int | None = TUNING_PARTICLES, split: str = "validation"
+) -> list[RunSpec]:
     """A particle method as it may be set, the paper's reading first."""
     return [
-        Row(pair.experts, method, split, beta=beta, resampling=resampling, queries=queries)
+        RunSpec(pair.experts, method, split, beta=beta, resampling=resampling, queries=queries)
         for beta, resampling in PARTICLE_SETTINGS
     ]
 
 
-def fitted_number(archive: Archive, pair: Pair, method: str) -> float | None:
+def fitted_number(archive: RecordFolder, pair: ExpertPair, method: str) -> float | None:
     """The number of highest exact accuracy; among equals the one nearest to 1. None before all of them are run."""
     scores = []
     for number, row in candidates(pair, method).items():
@@ -59,14 +60,16 @@ def fitted_number(archive: Archive, pair: Pair, method: str) -> float | None:
 
 
 def fitted_row(
-    archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test"
-) -> Row | None:
+    archive: RecordFolder, pair: ExpertPair, method: str, queries: int | None, split: str = "test"
+) -> RunSpec | None:
     """The method with the fitted number."""
     number = fitted_number(archive, pair, method)
     return None if number is None else pair.fitted(method, number, queries, split)
 
 
-def better_row(archive: Archive, pair: Pair, method: str, queries: int | None, split: str = "test") -> Row:
+def better_row(
+    archive: RecordFolder, pair: ExpertPair, method: str, queries: int | None, split: str = "test"
+) -> RunSpec:
     """The particle method as it does best on validation (better reading); before that is run, the paper's reading."""
     scores = []
     for row in particle_rows(pair, method):
@@ -75,7 +78,7 @@ def better_row(archive: Archive, pair: Pair, method: str, queries: int | None, s
     return particle_rows(pair, method, queries, split)[scores.index(max(scores))]
 
 
-def settled(archive: Archive, row: Row) -> Row:
+def settled(archive: RecordFolder, row: RunSpec) -> RunSpec:
     """A planned row as it is run: a particle method of a pair is set as validation chose."""
     pair = next((pair for pair in PAIRS if pair.experts == row.experts), None)
     if pair is None or row.method not in PARTICLE_METHODS or row.split == "validation":

@@ -8,42 +8,42 @@ Expected: a vote of sampled runs stays near the expert's argmax answer.
 
 from __future__ import annotations
 
-from factordiff.evaluation.document import Section, Table
-from factordiff.evaluation.outcomes import Archive
-from factordiff.evaluation.rows import Row
-from factordiff.evaluation.verdicts import BEATS, Verdict, together
 from factordiff.experiments.experiment import Experiment, paper, percent
-from factordiff.experiments.pairs import EARLY, FULL_FULL, Pair, single
-from factordiff.experiments.workbench import Workbench
+from factordiff.experiments.pairs import EARLY, FULL_FULL, ExpertPair, single
+from factordiff.experiments.runner import Runner
+from factordiff.report.document import Section, Table
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
+from factordiff.report.verdicts import BEATS, Verdict, together
 
 QUERIES = 1_200
 PAPER = (89.2, 85.8, 89.5, 86.0, None, 95.5)
 
 
-def pair_rows(pair: Pair) -> dict[str, tuple[str, Row]]:
+def pair_rows(pair: ExpertPair) -> dict[str, tuple[str, RunSpec]]:
     """Each line of the table: its passes per step and its row."""
     one, other = pair.experts
     return {
         "Trans-IR alone": ("1", single(one, QUERIES)),
         "Conv-IR alone": ("1", single(other, QUERIES)),
-        "Trans-IR, majority vote (N=3)": ("3", Row((one,), "vote", queries=QUERIES)),
-        "Conv-IR, majority vote (N=3)": ("3", Row((other,), "vote", queries=QUERIES)),
+        "Trans-IR, majority vote (N=3)": ("3", RunSpec((one,), "vote", queries=QUERIES)),
+        "Conv-IR, majority vote (N=3)": ("3", RunSpec((other,), "vote", queries=QUERIES)),
         "across experts, majority vote (N=3 each)": ("6", pair.row("vote", QUERIES)),
         "per-pixel max": ("2", pair.row("routing", QUERIES)),
     }
 
 
-def rows() -> list[Row]:
+def rows() -> list[RunSpec]:
     """Both pairs."""
     return [row for pair in (EARLY, FULL_FULL) for _, row in pair_rows(pair).values()]
 
 
-def run(bench: Workbench) -> None:
+def run(runner: Runner) -> None:
     """Run them; rows of other tables are shared."""
-    bench.run(rows())
+    runner.run(rows())
 
 
-def report(archive: Archive) -> Section:
+def report(archive: RecordFolder) -> Section:
     """The table for both pairs, and the verdict."""
     lines = []
     for (label, (passes, row)), (_, (_, headline)), figure in zip(
@@ -65,7 +65,7 @@ def report(archive: Archive) -> Section:
     )
 
 
-def verdicts(archive: Archive) -> list[Verdict]:
+def verdicts(archive: RecordFolder) -> list[Verdict]:
     """What the paper says about voting."""
     found = []
     for pair in (EARLY, FULL_FULL):

@@ -24,7 +24,7 @@ class Expert(Protocol):
     never asks about revealed cells.
 
     An expert of a large vocabulary may also offer `log_probs_at(x_t, encoded, cells)`: the same at some cells only, in
-    reading order (`experts.asked.AskedAtCells`).
+    reading order (`experts.cell_outputs.SupportsCells`).
     """
 
     @property

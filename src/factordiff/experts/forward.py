@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.asked import Asked
+from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
@@ -37,7 +37,7 @@ class Forward:
 
     def __call__(
         self, state: SamplerState, cells: Cells
-    ) -> tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]:
+    ) -> tuple[ExpertLogProbs | CellOutputs, Int[Tensor, " batch"]]:
         """What every expert says about these cells, and how many passes it took: none for a row without any.
 
         About a small vocabulary all cells are asked about: what is not needed costs nothing there.
@@ -46,9 +46,9 @@ class Forward:
         rows = wanted.nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], state.item[rows]
         if state.mask > LARGE:
-            asked = Asked(cells, state.mask, self.errors, self.chunk, self.top_k)
+            asked = CellOutputs(cells, state.mask, self.errors, self.chunk, self.top_k)
             for expert, encoded in zip(self.experts, self.encoded, strict=True):
-                asked.ask(expert, x_t, take(encoded, item), cells[rows])
+                asked.forward(expert, x_t, take(encoded, item), cells[rows])
             return asked, len(asked) * wanted.to(torch.int64)
         each = [
             # A copy: an expert that writes into what it is given must not change the state.
@@ -63,7 +63,7 @@ class Forward:
     def whole(self, state: SamplerState, cells: Cells) -> tuple[ExpertLogProbs, Int[Tensor, " batch"]]:
         """The same as one tensor over all cells, of a large vocabulary too."""
         said, passes = self(state, cells)
-        if isinstance(said, Asked):
+        if isinstance(said, CellOutputs):
             said = said.whole()
             self.errors.note(sum_error(said, cells))
         return said, passes

@@ -21,7 +21,7 @@ from factordiff.composition.factor_names import window
 from factordiff.composition.learned import Learned
 from factordiff.composition.router import RouterConfig
 from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, leads
-from factordiff.fitting.heard import Heard
+from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, fit_router
 
 SURE = 0.9  # a margin above it is sure
@@ -94,7 +94,7 @@ class Diagnosis:
 
 
 def diagnose(
-    heard: Heard,
+    predictions: Predictions,
     names: Sequence[str],
     *,
     layout: tuple[int, int] | None = None,
@@ -103,8 +103,8 @@ def diagnose(
     on_part: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """The diagnosis of what the experts said; `owner` is the expert that knows each cell of each item, if known."""
-    experts, asked, x_0 = len(heard.log_probs), heard.asked, heard.x_0
-    said, truth = heard.log_probs[:, asked].double(), x_0[asked]
+    experts, asked, x_0 = len(predictions.log_probs), predictions.asked, predictions.x_0
+    said, truth = predictions.log_probs[:, asked].double(), x_0[asked]
     first = said.argmax(-1)
     right = first == truth
     found: dict[str, tuple[Tensor, str]] = {}
@@ -130,26 +130,26 @@ def diagnose(
     tempered = best_temperatures(said, right)
     found["best confidence"] = (_by_temperatures(said, right, tempered), f"T {_spelled(tempered.numbers)}")
     done(3)
-    found["evidence"] = _evidence(heard, layout)
+    found["evidence"] = _evidence(predictions, layout)
     done(4)
-    learned = _cross_fitted(heard, layout, seed)
+    learned = _cross_fitted(predictions, layout, seed)
     found["learned"] = (learned, "")
     done(5)
     if owner is not None:
-        told = owner[heard.item][asked]
+        told = owner[predictions.item][asked]
         found["told"] = (_chosen(right, told), "")
     found["oracle"] = (right.any(0), "")
-    rates = tuple(sorted(set(heard.rate.tolist()), reverse=True))
-    findings = tuple(_finding(name, cells, heard, rates, how) for name, (cells, how) in found.items())
+    rates = tuple(sorted(set(predictions.rate.tolist()), reverse=True))
+    findings = tuple(_finding(name, cells, predictions, rates, how) for name, (cells, how) in found.items())
     best = max(
         (name for name in found if name not in ("learned", "evidence", *BOUNDS)),
         key=lambda n: float(found[n][0].double().mean()),
     )
-    gain, error = _paired(learned, found[best][0], heard)
+    gain, error = _paired(learned, found[best][0], predictions)
     done(6)
     return Diagnosis(
-        tuple(names), rates, findings, _wrongly_sure(heard, first, doubts), gain, error,
-        len(heard.item.unique()), layout,
+        tuple(names), rates, findings, _wrongly_sure(predictions, first, doubts), gain, error,
+        len(predictions.item.unique()), layout,
     )  # fmt: skip
 
 
@@ -173,60 +173,60 @@ def _by_temperatures(said: Tensor, right: Tensor, best: Best) -> Tensor:
     return _chosen(right, doubts.argmin(0))
 
 
-def _evidence(heard: Heard, layout: tuple[int, int] | None) -> tuple[Tensor, str]:
+def _evidence(predictions: Predictions, layout: tuple[int, int] | None) -> tuple[Tensor, str]:
     """Evidence routing with its default factors at the best of a few temperatures."""
-    kernel = window(DEFAULT_FACTORS, heard.x_t.shape[1], layout)
+    kernel = window(DEFAULT_FACTORS, predictions.x_t.shape[1], layout)
     tried = {
-        temperature: _right(heard, Evidence(kernel=kernel, temperature=temperature))
+        temperature: _right(predictions, Evidence(kernel=kernel, temperature=temperature))
         for temperature in EVIDENCE_TEMPERATURES
     }
     best = max(tried, key=lambda temperature: float(tried[temperature].double().mean()))
     return tried[best], f"{DEFAULT_FACTORS}, T {best:g}"
 
 
-def _cross_fitted(heard: Heard, layout: tuple[int, int] | None, seed: int) -> Tensor:
+def _cross_fitted(predictions: Predictions, layout: tuple[int, int] | None, seed: int) -> Tensor:
     """A small scorer fitted on every other item, and measured on the rest; then the other way round."""
-    config = RouterConfig(len(heard.log_probs), heard.mask, layout=layout)
-    order = heard.item.unique()
-    side = (torch.searchsorted(order, heard.item) % 2).bool()
-    right = torch.zeros_like(heard.asked)
+    config = RouterConfig(len(predictions.log_probs), predictions.mask, layout=layout)
+    order = predictions.item.unique()
+    side = (torch.searchsorted(order, predictions.item) % 2).bool()
+    right = torch.zeros_like(predictions.asked)
     settings = FitSettings(**{**vars(QUICK), "seed": seed})
     for fitted, measured in ((side, ~side), (~side, side)):
         rows, others = fitted.nonzero().squeeze(-1), measured.nonzero().squeeze(-1)
         if not len(rows) or not len(others):
             continue
-        here = heard.rows(rows)
+        here = predictions.rows(rows)
         router = fit_router(here, here, config, settings).router  # the other side chooses nothing
-        right[others] = _grid_of_right(heard.rows(others), Learned(router))
-    return right[heard.asked]
+        right[others] = _grid_of_right(predictions.rows(others), Learned(router))
+    return right[predictions.asked]
 
 
-def _grid_of_right(heard: Heard, composition: Composition) -> Right:
+def _grid_of_right(predictions: Predictions, composition: Composition) -> Right:
     pieces = []
-    for rows in torch.arange(len(heard), device=heard.x_t.device).split(256):
-        composed = composition(heard.log_probs[:, rows], heard.state(rows))
-        pieces.append(composed.log_probs.argmax(-1) == heard.x_0[rows])
+    for rows in torch.arange(len(predictions), device=predictions.x_t.device).split(256):
+        composed = composition(predictions.log_probs[:, rows], predictions.state(rows))
+        pieces.append(composed.log_probs.argmax(-1) == predictions.x_0[rows])
     return torch.cat(pieces)
 
 
-def _right(heard: Heard, composition: Composition) -> Tensor:
-    return _grid_of_right(heard, composition)[heard.asked]
+def _right(predictions: Predictions, composition: Composition) -> Tensor:
+    return _grid_of_right(predictions, composition)[predictions.asked]
 
 
-def _finding(name: str, right: Tensor, heard: Heard, rates: Sequence[float], how: str) -> Finding:
-    grid = torch.ones_like(heard.asked)
-    grid[heard.asked] = right
-    of_rate = heard.rate[:, None].expand_as(heard.asked)[heard.asked]
-    some = heard.asked.any(-1)
+def _finding(name: str, right: Tensor, predictions: Predictions, rates: Sequence[float], how: str) -> Finding:
+    grid = torch.ones_like(predictions.asked)
+    grid[predictions.asked] = right
+    of_rate = predictions.rate[:, None].expand_as(predictions.asked)[predictions.asked]
+    some = predictions.asked.any(-1)
     by_rate = tuple(float(right[of_rate == rate].double().mean()) for rate in rates)
     return Finding(
         name, float(right.double().mean()), float(grid.all(-1)[some].double().mean()), by_rate, how
     )
 
 
-def _paired(one: Tensor, other: Tensor, heard: Heard) -> tuple[float, float]:
+def _paired(one: Tensor, other: Tensor, predictions: Predictions) -> tuple[float, float]:
     """The difference of two shares of cells, and its standard error over items."""
-    owner = heard.item[:, None].expand_as(heard.asked)[heard.asked]
+    owner = predictions.item[:, None].expand_as(predictions.asked)[predictions.asked]
     _, place = owner.unique(return_inverse=True)
     items = int(place.max()) + 1
     gained = torch.zeros(items, dtype=torch.float64, device=one.device)
@@ -237,14 +237,14 @@ def _paired(one: Tensor, other: Tensor, heard: Heard) -> tuple[float, float]:
     return float(mean), float(math.sqrt(items / max(items - 1, 1)) * residual.norm() / cells.sum())
 
 
-def _wrongly_sure(heard: Heard, first: Tensor, doubts: Tensor) -> Float[Tensor, "expert cell"]:
+def _wrongly_sure(predictions: Predictions, first: Tensor, doubts: Tensor) -> Float[Tensor, "expert cell"]:
     """How often each expert is wrong with a margin above SURE, of all times that a cell was hidden."""
-    wrong = (first != heard.x_0[heard.asked]) & (doubts < math.log(1 - SURE))
-    times = heard.asked.double().sum(0).clamp(min=1.0)
+    wrong = (first != predictions.x_0[predictions.asked]) & (doubts < math.log(1 - SURE))
+    times = predictions.asked.double().sum(0).clamp(min=1.0)
     each = []
     for one in wrong:
-        grid = torch.zeros_like(heard.asked, dtype=torch.float64)
-        grid[heard.asked] = one.double()
+        grid = torch.zeros_like(predictions.asked, dtype=torch.float64)
+        grid[predictions.asked] = one.double()
         each.append(grid.sum(0) / times)
     return torch.stack(each)
 

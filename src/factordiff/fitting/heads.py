@@ -8,7 +8,7 @@ from pathlib import Path
 
 from factordiff.composition.router import Head, RouterConfig
 from factordiff.errors import InvalidInput
-from factordiff.fitting.heard import Heard
+from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, Fitted, fit_router
 
 RATE = {"shared": 1e-2, "neighbourhood": 2e-3}  # of learning, by the router's kind
@@ -27,8 +27,8 @@ def chosen_heads(head: str) -> tuple[Head, ...]:
 
 
 def fit_heads(
-    fitted: Heard | Sequence[Heard],
-    held: Heard | Sequence[Heard],
+    fitted: Predictions | Sequence[Predictions],
+    held: Predictions | Sequence[Predictions],
     config: RouterConfig,
     heads: Sequence[Head],
     *,

@@ -19,11 +19,11 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from factordiff.composition.learned import exponents
-from factordiff.composition.router import Head, Routed, Router, RouterConfig, route_by
+from factordiff.composition.router import Head, Router, RouterConfig, RouterOutput, route_by
 from factordiff.composition.router_features import LEAST_LOG, features
-from factordiff.experts.parameters import Layout
 from factordiff.files import write_whole
-from factordiff.fitting.heard import Heard
+from factordiff.fitting.predictions import Predictions
+from factordiff.networks.parameters import Layout
 from factordiff.streams import Purpose, integers
 from factordiff.types import ExpertLogProbs, Tokens
 
@@ -53,8 +53,8 @@ class Fitted:
 
 
 def fit_router(
-    fitted: Heard | Sequence[Heard],
-    held: Heard | Sequence[Heard],
+    fitted: Predictions | Sequence[Predictions],
+    held: Predictions | Sequence[Predictions],
     config: RouterConfig,
     settings: FitSettings | None = None,
     *,
@@ -63,7 +63,7 @@ def fit_router(
 ) -> Fitted:
     """Fit on some rows, keep what is best on others; with a `checkpoint` it goes on where it was interrupted.
 
-    Rows of different lengths are given one `Heard` for each length.
+    Rows of different lengths are given one `Predictions` for each length.
     """
     how = settings or FitSettings()
     here, there = _AllReady(fitted, config), _AllReady(held, config)
@@ -93,17 +93,17 @@ def fit_router(
 
 
 @torch.no_grad()
-def held_out_loss(heard: Heard | Sequence[Heard], router: Router) -> float:
+def held_out_loss(predictions: Predictions | Sequence[Predictions], router: Router) -> float:
     """The loss of a router on rows."""
-    ready = _AllReady(heard, router.config)
+    ready = _AllReady(predictions, router.config)
     return float(ready.loss(Layout(router.config.slots()), router.vector.to(ready.device)))
 
 
 class _AllReady:
     """Rows of one length or several: a row is always seen without anything behind its end."""
 
-    def __init__(self, heard: Heard | Sequence[Heard], config: RouterConfig) -> None:
-        each = [heard] if isinstance(heard, Heard) else list(heard)
+    def __init__(self, predictions: Predictions | Sequence[Predictions], config: RouterConfig) -> None:
+        each = [predictions] if isinstance(predictions, Predictions) else list(predictions)
         self.each = [_Ready(one, config) for one in each]
         self.starts = torch.tensor([0, *(len(one) for one in each)]).cumsum(0).tolist()
         self.device = each[0].x_t.device
@@ -124,13 +124,15 @@ class _AllReady:
 class _Ready:
     """Rows of one length with their features worked out, once for all steps."""
 
-    def __init__(self, heard: Heard, config: RouterConfig) -> None:
-        self.heard, self.config = heard, config
-        self.log_probs = heard.log_probs.clamp(min=LEAST_LOG)
-        pieces = torch.arange(len(heard), device=heard.x_t.device).split(256)
+    def __init__(self, predictions: Predictions, config: RouterConfig) -> None:
+        self.predictions, self.config = predictions, config
+        self.log_probs = predictions.log_probs.clamp(min=LEAST_LOG)
+        pieces = torch.arange(len(predictions), device=predictions.x_t.device).split(256)
         self.features = torch.cat(
             [
-                features(heard.log_probs[:, rows], heard.state(rows), config.layout, config.evidence)
+                features(
+                    predictions.log_probs[:, rows], predictions.state(rows), config.layout, config.evidence
+                )
                 for rows in pieces
             ],
             1,
@@ -140,21 +142,21 @@ class _Ready:
         """The loss of some rows, or of all, piece by piece, added up."""
         if rows is not None:
             return self._sum(layout, vector, rows)
-        pieces = torch.arange(len(self.heard), device=vector.device).split(256)
+        pieces = torch.arange(len(self.predictions), device=vector.device).split(256)
         with torch.no_grad():
             return torch.stack([self._sum(layout, vector, piece) for piece in pieces]).sum()
 
     def _sum(self, layout: Layout, vector: Tensor, rows: Tensor) -> Tensor:
-        heard, seen = self.heard, self.features[:, rows]
-        log_probs, x_t = self.log_probs[:, rows], heard.x_t[rows]
-        routed = route_by(self.config, layout.unpack(vector), seen, log_probs, x_t, x_t == heard.mask)
-        said = log_likelihood(log_probs, routed, heard.x_0[rows], self.config.head)
-        each = torch.where(heard.asked[rows], -said, 0.0).sum(-1) / heard.rate[rows]
-        return each.sum() / heard.x_t.shape[1]
+        predictions, seen = self.predictions, self.features[:, rows]
+        log_probs, x_t = self.log_probs[:, rows], predictions.x_t[rows]
+        routed = route_by(self.config, layout.unpack(vector), seen, log_probs, x_t, x_t == predictions.mask)
+        said = log_likelihood(log_probs, routed, predictions.x_0[rows], self.config.head)
+        each = torch.where(predictions.asked[rows], -said, 0.0).sum(-1) / predictions.rate[rows]
+        return each.sum() / predictions.x_t.shape[1]
 
 
 def log_likelihood(
-    log_probs: ExpertLogProbs, routed: Routed, x_0: Tokens, head: Head
+    log_probs: ExpertLogProbs, routed: RouterOutput, x_0: Tokens, head: Head
 ) -> Float[Tensor, "batch cell"]:
     """What a router's composition gives to the right values: `learned.combined` in a form with a slope."""
     truth = x_0.unsqueeze(-1)

@@ -14,7 +14,7 @@ from factordiff.composition.composition import Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
 from factordiff.composition.proposal import Proposal
-from factordiff.experts.asked import Asked
+from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.sampling.adaptive import repaired
 from factordiff.sampling.particles import RESAMPLING, log_target, resampled
 from factordiff.sampling.reveal import Posterior, RevealRule, at_next_reveal
@@ -22,7 +22,7 @@ from factordiff.state import SamplerState
 from factordiff.types import LARGE, Cells, ExpertLogProbs, Tokens
 
 # What every expert says at the cells asked about (or at all), and how many passes each row took.
-Forward = Callable[[SamplerState, Cells], tuple[ExpertLogProbs | Asked, Int[Tensor, " batch"]]]
+Forward = Callable[[SamplerState, Cells], tuple[ExpertLogProbs | CellOutputs, Int[Tensor, " batch"]]]
 Beta = Float[Tensor, " expert"] | None
 
 
@@ -48,7 +48,7 @@ def step(
     """Candidates, ask, compose, choose cells; draw; weight; resample. Paper: appendix "Diffusion Sampling"."""
     proposal = propose(at_next_reveal(state, rule), forward, composition, rule)
     beta = composition.target(len(proposal.log_probs))
-    large = isinstance(proposal.log_probs, Asked)
+    large = isinstance(proposal.log_probs, CellOutputs)
     filled = [
         commit(part, draw_tokens(part.log_probs, part.composed, temperature, part.state), beta, temperature)
         for part in (at_chosen(proposal, composition) if large else [proposal])
@@ -66,7 +66,7 @@ def propose(state: SamplerState, forward: Forward, composition: Composition, rul
     wanted = composition.asks(candidates, state) if state.mask > LARGE else candidates
     log_probs, passes = forward(state, wanted)
     known: Known = {}
-    if isinstance(log_probs, Asked):
+    if isinstance(log_probs, CellOutputs):
         log_probs, composed, known = compose_in_chunks(log_probs, composition, state, rule.reads)
     else:
         composed = composition(log_probs, state)

@@ -19,7 +19,7 @@ Grid = list[list[list[int]]]  # item, particle, cell
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """One step of every item: lists over item, particle (and cell)."""
 
     step: list[int]  # each item's clock
@@ -35,7 +35,7 @@ class Step:
 
     def __repr__(self) -> str:
         revealed = sum(len(cells) for item in self.revealed for cells in item)
-        return f"Step({len(self.x)} items, {revealed} cells revealed)"
+        return f"TraceStep({len(self.x)} items, {revealed} cells revealed)"
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Trace:
 
     values: int
     start: list[list[int]]  # item, cell
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TraceStep] = field(default_factory=list)
 
     def __repr__(self) -> str:
         cells = len(self.start[0]) if self.start else 0
@@ -71,7 +71,7 @@ class Trace:
             weights = (weights * 1e6).round() / 1e6  # six digits: a trace is a file
         cells = [row.nonzero().flatten().tolist() for row in asked.cells]
         self.steps.append(
-            Step(
+            TraceStep(
                 asked.state.clock[::count].tolist(),
                 listed(revealed.x_t),
                 [cells[first : first + count] for first in range(0, len(cells), count)],
@@ -107,7 +107,7 @@ class Trace:
             parts = json.loads(text)
             if parts.pop("version") != VERSION:
                 raise DataError(f"trace: expected version {VERSION}; write it again with this release")
-            steps = [Step(**step) for step in parts.pop("steps")]
+            steps = [TraceStep(**step) for step in parts.pop("steps")]
             return cls(steps=steps, **parts)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, DataError):

@@ -13,17 +13,17 @@ from jaxtyping import Int
 from factordiff.arc.grid import SIDE, Canvas, Grid, Shape, to_rows
 from factordiff.arc.scoring import grid_right
 from factordiff.arc.svg import Svg, column_svg, routing_svg, row_svg
+from factordiff.sampling.path import decided_by
 from factordiff.sampling.sampler import Samples
 from factordiff.sampling.trace import Trace
 from factordiff.solving.explanation import Explanation, explain
 from factordiff.solving.question import Question, canvas_of
 from factordiff.solving.second_attempt import SecondAttempt
-from factordiff.solving.story import decided_by
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 
 
 @dataclass(frozen=True, eq=False)
-class Routed:
+class RoutingMap:
     """Who decided each cell of an answer: the place of the expert in `experts`, or -1 for a given cell."""
 
     labels: Int[np.ndarray, "row column"]
@@ -38,7 +38,7 @@ class Routed:
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{name}: {count}" for name, count in self.shares().items())
-        return f"Routed({_size(self.labels)}; {shares})"
+        return f"RoutingMap({_size(self.labels)}; {shares})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,13 @@ class Answer:
         return self.grid.shape[0], self.grid.shape[1]
 
     @cached_property
-    def routing(self) -> Routed | None:
+    def routing(self) -> RoutingMap | None:
         """Who decided each cell; None for methods that do not route."""
         labels = None if self.trace is None else decided_by(self.samples)
         if labels is None:
             return None
         canvas = np.array(labels, dtype=np.int64).reshape(SIDE, SIDE)
-        return Routed(canvas[: self.shape[0], : self.shape[1]], self.team.names)
+        return RoutingMap(canvas[: self.shape[0], : self.shape[1]], self.team.names)
 
     @property
     def nominal_passes(self) -> int:

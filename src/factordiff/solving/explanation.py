@@ -21,11 +21,11 @@ from factordiff.composition.confidence import log_doubt
 from factordiff.composition.routing import Routing, SoftRouting, factor_log_doubts, tempered_log_doubts
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import take
+from factordiff.networks.named import NamedExpert
+from factordiff.sampling.path import PathStep, path_steps
 from factordiff.sampling.sampler import Samples
-from factordiff.solving.members import Member
-from factordiff.solving.story import Chapter, chapters
-from factordiff.solving.team import Team
 from factordiff.state import SamplerState
+from factordiff.team.team import Team
 from factordiff.types import ExpertLogProbs
 
 SURE = 1e-3  # below it a doubt is written out: 1 - 1.6e-06
@@ -124,11 +124,11 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
 
     The trace holds who was routed to; the distributions are not kept while decoding and are computed anew here.
     """
-    told = chapters(samples)
+    told = path_steps(samples)
     if not told:
         reason = "it is pooled from several runs" if samples.trace is None else "nothing was left to decide"
         raise InvalidInput(f"explain: this answer has no steps to explain ({reason})")
-    states = torch.tensor([chapter.before for chapter in told], device=team.device)
+    states = torch.tensor([path_step.before for path_step in told], device=team.device)
     rows = torch.zeros(len(states), dtype=torch.int64, device=team.device)
     said = torch.stack(
         [
@@ -136,7 +136,7 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
             for expert in team.experts
         ]
     )
-    composition = replace(team, layout=(SIDE, SIDE)).how(states.shape[1], condition[rows]).composition
+    composition = replace(team, layout=(SIDE, SIDE)).method_for(states.shape[1], condition[rows]).composition
     temperatures = getattr(composition, "temperatures", None) or (1.0,) * len(team)
     decisive = _decisive_log_doubts(composition, said, states.cpu())
     doubts = log_doubt(said).clamp(max=0.0).exp()
@@ -155,22 +155,22 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
             doubt < 1.0 and differs(team.members[place], chances, color),
         )
 
-    def decision(step: int, chapter: Chapter, cell: int) -> Decision:
-        color = chapter.after[cell]
-        speaker = None if chapter.routing is None else team.names[chapter.routing[cell]]
+    def decision(step: int, path_step: PathStep, cell: int) -> Decision:
+        color = path_step.after[cell]
+        speaker = None if path_step.routing is None else team.names[path_step.routing[cell]]
         opinions = tuple(opinion(place, step, cell, color) for place in range(len(team)))
         return Decision(*divmod(cell, SIDE), step, color, speaker, opinions)
 
     decisions = tuple(
-        decision(step, chapter, cell)
-        for step, chapter in enumerate(told)
-        for cell in chapter.revealed
+        decision(step, path_step, cell)
+        for step, path_step in enumerate(told)
+        for cell in path_step.revealed
         if cell // SIDE < shape[0] and cell % SIDE < shape[1]
     )
     return Explanation(team.names, decisions, tuple(temperatures))
 
 
-def differs(member: Member, chances: Float[Tensor, " value"], color: int) -> bool:
+def differs(member: NamedExpert, chances: Float[Tensor, " value"], color: int) -> bool:
     """Whether an expert contradicts a cell's color in what it was trained to know.
 
     An occupancy expert knows background from foreground and no color; a color expert knows nothing of background.

@@ -15,9 +15,9 @@ from factordiff.arc.svg import HIDDEN, expert_color
 from factordiff.errors import InvalidInput
 from factordiff.files import write_whole
 from factordiff.printable import printable
+from factordiff.sampling.path import NOBODY, path_steps
 from factordiff.solving.answer import Answer
-from factordiff.solving.story import NOBODY, chapters
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 
 CELL = 16
 FONT = 13
@@ -60,14 +60,14 @@ def animation(answer: Answer, least_width: int = 0) -> Animation:
     mask = answer.trace.values
     cells = np.array(answer.trace.start[0]).reshape(SIDE, SIDE)
     speakers = np.full((SIDE, SIDE), NOBODY)
-    told = chapters(answer.samples)
+    told = path_steps(answer.samples)
     frames = Animation()
     for step in range(len(told) + 1):
         if step:
-            chapter = told[step - 1]
-            cells = np.array(chapter.after).reshape(SIDE, SIDE)
-            for cell in chapter.revealed if chapter.routing is not None else ():
-                speakers[divmod(cell, SIDE)] = chapter.routing[cell] if chapter.routing else NOBODY
+            path_step = told[step - 1]
+            cells = np.array(path_step.after).reshape(SIDE, SIDE)
+            for cell in path_step.revealed if path_step.routing is not None else ():
+                speakers[divmod(cell, SIDE)] = path_step.routing[cell] if path_step.routing else NOBODY
         panels = [
             ("input", draw_grid(answer.query, side)),
             (f"step {step}", _partly(cells[:height, :width], mask, side)),

@@ -16,7 +16,7 @@ from factordiff.arc.task import Pair, Task
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.sampling.samples import Samples
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 
 Given = Mapping[tuple[int, int], int]  # (row, column) of a cell, and its color
 

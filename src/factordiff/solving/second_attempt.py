@@ -18,11 +18,11 @@ import torch
 from factordiff.arc.grid import SIDE, Grid
 from factordiff.arc.symmetry import inverse, transform, transform_task
 from factordiff.experts.condition import joined
+from factordiff.sampling.path import PathStep, path_steps
 from factordiff.sampling.samples import Samples
 from factordiff.solving.question import Question, canvas_of, starting_canvas
-from factordiff.solving.story import Chapter, chapters
-from factordiff.solving.team import Team
 from factordiff.state import SamplerState
+from factordiff.team.team import Team
 
 REFLECTIONS = (4, 5, 6, 7)  # mirror, transpose, flip, anti-transpose
 
@@ -98,15 +98,15 @@ def from_second_choice(
     found = _least_sure(first, grid)
     if found is None:
         return None
-    cell, chapter = found
-    x_t = torch.tensor([chapter.before], device=team.device)
+    cell, path_step = found
+    x_t = torch.tensor([path_step.before], device=team.device)
     condition = question.condition.to(team.device)
     said = torch.stack([expert.log_probs(x_t, expert.encode(condition)) for expert in team.experts])
-    composition = replace(team, layout=(SIDE, SIDE)).how(x_t.shape[1], condition).composition
+    composition = replace(team, layout=(SIDE, SIDE)).method_for(x_t.shape[1], condition).composition
     composed = (
         composition(said, SamplerState.begin(x_t, said.shape[-1], len(team))).log_probs[0, cell].clone()
     )
-    composed[chapter.after[cell]] = -torch.inf
+    composed[path_step.after[cell]] = -torch.inf
     place = divmod(cell, SIDE)
     given = {**(question.given or {}), place: int(composed.argmax())}
     other = replace(question, given=given)
@@ -118,17 +118,17 @@ def from_second_choice(
     return SecondAttempt(answer, reason, len(team) + int(samples.executed_passes.sum()))
 
 
-def _least_sure(first: Samples, grid: Grid) -> tuple[int, Chapter] | None:
+def _least_sure(first: Samples, grid: Grid) -> tuple[int, PathStep] | None:
     """The cell of the answer that was revealed with the smallest margin, and the step that revealed it."""
     if first.trace is None or len(first.particles[0]) > 1:
         return None  # a vote or particles: no single path with margins of its own
-    found: tuple[float, int, Chapter] | None = None
+    found: tuple[float, int, PathStep] | None = None
     margins = [step.margin[0][0] for step in first.trace.steps if step.revealed[0][0]]
-    for margin, chapter in zip(margins, chapters(first), strict=True):
-        for cell in chapter.revealed:
+    for margin, path_step in zip(margins, path_steps(first), strict=True):
+        for cell in path_step.revealed:
             row, column = divmod(cell, SIDE)
             if row < grid.shape[0] and column < grid.shape[1]:
                 sure = margin[cell]
                 if sure is not None and (found is None or sure < found[0]):
-                    found = sure, cell, chapter
+                    found = sure, cell, path_step
     return None if found is None else found[1:]

@@ -12,10 +12,10 @@ from factordiff.arc.task import Task, parse_task
 from factordiff.arc.task_files import ATTEMPTS, read_tasks
 from factordiff.errors import DataError, InvalidInput
 from factordiff.solving.answer import Answer, TaskAnswers
-from factordiff.solving.members import ExpertLike
 from factordiff.solving.question import Given, Question, canvas_of, condition_of, starting_canvas
 from factordiff.solving.second_attempt import OnStep, second_attempt
-from factordiff.solving.team import Team, compose
+from factordiff.team.members import ExpertLike
+from factordiff.team.team import Team, compose
 
 __all__ = ["answer", "check_task", "condition_of", "solve", "solve_task", "starting_canvas"]
 

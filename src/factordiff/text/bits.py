@@ -30,7 +30,7 @@ TEMPERATURES = tuple(2.0 ** (step / 4) for step in range(-16, 17))  # 1/16 .. 16
 
 
 @dataclass(frozen=True)
-class Said:
+class HiddenLogProbs:
     """What the experts say at hidden cells, one after another, and what is there."""
 
     log_probs: Float[Tensor, "expert cell value"]
@@ -45,7 +45,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Filled:
+class InfillScore:
     """One method's outcome, window by window: bits in all, hidden cells, and how many likeliest values were right."""
 
     bits: Float[Tensor, " row"]
@@ -63,11 +63,11 @@ class Filled:
         return float(self.right.sum() / self.cells.sum())
 
     def __repr__(self) -> str:
-        return f"Filled({self.bits_per_cell:.3f} bits per cell, {100 * self.share_right:.1f} % right)"
+        return f"InfillScore({self.bits_per_cell:.3f} bits per cell, {100 * self.share_right:.1f} % right)"
 
 
 @torch.no_grad()
-def said_at(experts: Sequence[Expert], x_0: Tokens, hidden: Cells) -> Said:
+def hidden_log_probs(experts: Sequence[Expert], x_0: Tokens, hidden: Cells) -> HiddenLogProbs:
     """Ask every expert once about every window, and keep what it says at the hidden cells."""
     each, truth, row = [], [], []
     for rows in _parts(len(x_0)):
@@ -76,7 +76,7 @@ def said_at(experts: Sequence[Expert], x_0: Tokens, hidden: Cells) -> Said:
         each.append(log_probs[:, cells])
         truth.append(clean[cells])
         row.append(cells.nonzero()[:, 0] + rows.start)
-    return Said(torch.cat(each, 1), torch.cat(truth), torch.cat(row))
+    return HiddenLogProbs(torch.cat(each, 1), torch.cat(truth), torch.cat(row))
 
 
 @torch.no_grad()
@@ -86,7 +86,7 @@ def fill_in(
     x_0: Tokens,
     hidden: Cells,
     owner: Int[Tensor, "batch cell"] | None = None,
-) -> dict[str, Filled]:
+) -> dict[str, InfillScore]:
     """Every method on the same windows, whatever it needs to see of them; and the bounds.
 
     `told` (with an `owner` per cell) asks the expert whose kind the cell is; `oracle` the one that gives the truth
@@ -116,12 +116,14 @@ def fill_in(
         note("oracle", _chosen(said, at_truth.argmax(0)), clean, cells)
     count = hidden.sum(-1)
     return {
-        name: Filled(torch.cat([bits for bits, _ in found]), count, torch.cat([right for _, right in found]))
+        name: InfillScore(
+            torch.cat([bits for bits, _ in found]), count, torch.cat([right for _, right in found])
+        )
         for name, found in parts.items()
     }
 
 
-def best_mixture(said: Said, rounds: int = 5_000) -> tuple[float, ...]:
+def best_mixture(said: HiddenLogProbs, rounds: int = 5_000) -> tuple[float, ...]:
     r"""The weights of the mixture that costs least: $\max_w \sum_i \log\sum_m w_m p_m(x_i)$, by EM from equal ones."""
     at_truth = said.at_truth
     weights = torch.full((len(at_truth),), 1.0 / len(at_truth), dtype=torch.float64, device=at_truth.device)
@@ -134,7 +136,7 @@ def best_mixture(said: Said, rounds: int = 5_000) -> tuple[float, ...]:
     return tuple(weights.tolist())
 
 
-def best_product(said: Said) -> tuple[float, ...]:
+def best_product(said: HiddenLogProbs) -> tuple[float, ...]:
     r"""The exponents of the product that costs least, by the gradient of a convex function.
 
     $\min_\beta \sum_i \log\sum_v \prod_m p_m(v)^{\beta_m} - \sum_m \beta_m \log p_m(x_i)$, whose slope in
@@ -162,7 +164,7 @@ def best_product(said: Said) -> tuple[float, ...]:
     return tuple(float(number) for number in found.x)
 
 
-def best_temperatures(said: Said, grid: Sequence[float] = TEMPERATURES) -> tuple[float, ...]:
+def best_temperatures(said: HiddenLogProbs, grid: Sequence[float] = TEMPERATURES) -> tuple[float, ...]:
     """The routing temperatures that cost least: each in turn from the grid while that helps, the first's at 1."""
     at_truth, experts = said.at_truth, len(said.log_probs)
     doubts = {

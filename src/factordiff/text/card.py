@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import DataError
-from factordiff.experts.store import read_config, weight_hash
 from factordiff.files import write_whole
+from factordiff.networks.store import read_config, weight_hash
 from factordiff.text.packages import pinned, split_of
 
 FIGURES, CARD = "figures.json", "README.md"

@@ -22,7 +22,7 @@ Joint = Float[Tensor, "3 3 3 3"]
 
 
 @dataclass(frozen=True)
-class World:
+class ToyWorld:
     """Experts and the joint that a perfect composition of them would draw from."""
 
     name: str
@@ -51,7 +51,7 @@ def two_opinions() -> tuple[TabularExpert, TabularExpert]:
     return TabularExpert(random_joint(1)), TabularExpert(random_joint(2))
 
 
-def two_halves(wrongly_sure: bool = False) -> World:
+def two_halves(wrongly_sure: bool = False) -> ToyWorld:
     """Each expert knows two of the four cells; of the others it knows nothing, or something that is not so."""
     first, second = random_joint(3, cells=2), random_joint(4, cells=2)
     elsewhere = [torch.full_like(first, 1 / VALUES**2)] * 2
@@ -59,7 +59,7 @@ def two_halves(wrongly_sure: bool = False) -> World:
         elsewhere = [random_joint(5, cells=2), random_joint(6, cells=2)]
     experts = (TabularExpert(beside(first, elsewhere[0])), TabularExpert(beside(elsewhere[1], second)))
     name = "two halves, wrongly sure" if wrongly_sure else "two halves"
-    return World(name, experts, beside(first, second))
+    return ToyWorld(name, experts, beside(first, second))
 
 
 def beside(left: Tensor, right: Tensor) -> Joint:
@@ -67,10 +67,10 @@ def beside(left: Tensor, right: Tensor) -> Joint:
     return left[:, :, None, None] * right[None, None, :, :]
 
 
-def two_views() -> World:
+def two_views() -> ToyWorld:
     """One expert says whether a cell is empty (value 0), the other what it holds if it is not."""
     truth = TabularExpert(random_joint(1))
-    return World("two views", (Presence(truth), Kind(truth)), random_joint(1))
+    return ToyWorld("two views", (Presence(truth), Kind(truth)), random_joint(1))
 
 
 class Presence:

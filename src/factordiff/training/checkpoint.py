@@ -23,8 +23,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from factordiff.errors import CheckpointError, InvalidInput
-from factordiff.experts.weight_file import damaged
 from factordiff.files import TEMPORARY, write_whole
+from factordiff.networks.weight_file import damaged
 from factordiff.schema.bound import shown
 from factordiff.schema.json_file import check_regular, parse_object
 

@@ -10,11 +10,11 @@ import torch
 from factordiff.errors import Unavailable
 from factordiff.sampling.request import check_memory
 from factordiff.training.machines import Machines
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 from factordiff.training.source import Source
 
 
-def decided(settings: Settings, device: torch.device, machines: Machines) -> Settings:
+def decided(settings: TrainingSettings, device: torch.device, machines: Machines) -> TrainingSettings:
     """The settings with every `auto` decided for this device."""
     gpu = device.type == "cuda"
     alone = machines.world == 1

@@ -8,11 +8,11 @@ from typing import Any
 from torch import Tensor
 
 from factordiff.errors import CheckpointError, InvalidInput, Unavailable
-from factordiff.experts.config_file import STARTED_FROM
-from factordiff.experts.network import Network
-from factordiff.experts.store import configure, save_expert
-from factordiff.experts.whereabouts import SNAPSHOTS, WEIGHTS
+from factordiff.experts.registry import SNAPSHOTS, WEIGHTS
 from factordiff.locks import Lock
+from factordiff.networks.config_file import STARTED_FROM
+from factordiff.networks.network import Network
+from factordiff.networks.store import configure, save_expert
 from factordiff.schema.bound import shown
 from factordiff.schema.objects import Maybe, Named, Parts
 from factordiff.schema.values import Text, Whole
@@ -20,7 +20,7 @@ from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
 from factordiff.training.progress import Progress
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 
 LOG, CURVES = "log.jsonl", "curves.png"
 IDENTITY = Parts({"backbone": Text(), "network": Named()}, optional=("backbone", "network"), more=True)
@@ -50,7 +50,9 @@ class RunFolder:
                 "or choose another folder with --out"
             )
         # A setting that came after the checkpoint had no effect on it, which is what defaults mean.
-        saved = {name: value for name, value in Settings().identity().items() if name in self.identity}
+        saved = {
+            name: value for name, value in TrainingSettings().identity().items() if name in self.identity
+        }
         try:
             saved |= IDENTITY.read(found[0].run.get("identity"), "identity")
             saved["network"] = configure(saved["backbone"], saved["network"]).as_json()

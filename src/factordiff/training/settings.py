@@ -15,7 +15,7 @@ GRAPH = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """One training run. The global batch is the setting; the number of machines only divides it.
 
     `source` says where batches come from, as `factordiff train --source` has it (empty: the shipped data set, to which
@@ -173,12 +173,12 @@ MAY_CHANGE = frozenset(
 # moved as a whole: moves take a small network far longer than a few minutes.
 NEAR_TASKS = ("0d3d703e", "b1948b0a", "c8f0f002", "d511f180", "f76d97a5", "0ca9ddb6", "dc1df850", "d037b0a7")
 
-PRESETS: dict[str, Settings] = {
+PRESETS: dict[str, TrainingSettings] = {
     # The paper's training table, its networks to the letter, and nothing that is ours: every setting that bears on
     # what is learned is said here, not left to a default. Not in the paper, and chosen: AdamW, at Muon's rate, for
     # what is no hidden matrix (Muon is made for matrices), its betas, no weight decay, three demonstrations, the width
     # of the context's encoder (64: about a million parameters), a check every 500 steps.
-    "paper": Settings(
+    "paper": TrainingSettings(
         preset="paper",
         network={"conditioning": "paper", "literal": True, "encoder": 64, "sees_sizes": False},
         batch=1_100,
@@ -204,10 +204,10 @@ PRESETS: dict[str, Settings] = {
         check_every=500,
         patience=30,
     ),
-    "fast": Settings(agreement=0.02, identity_share=0.9, network={"sees_sizes": True}),
+    "fast": TrainingSettings(agreement=0.02, identity_share=0.9, network={"sees_sizes": True}),
     # A smaller expert for two laptop cores and five minutes. It sees the data's own orientation only: with all
     # eight symmetries there would be up to eight times as many rules to tell apart.
-    "tiny": Settings(
+    "tiny": TrainingSettings(
         preset="tiny",
         agreement=0.02,
         network={"width": 64, "context": 64, "encoder": 32, "cycles": [1, 1], "sees_sizes": True},
@@ -227,7 +227,7 @@ PRESETS: dict[str, Settings] = {
     ),
     # Sequences without a condition, from --source. The rate falls to zero, so that nothing is gained by averaging, and
     # a checkpoint holds no second copy of the weights: 15 MB.
-    "sequence": Settings(
+    "sequence": TrainingSettings(
         preset="sequence",
         backbone="transformer",
         batch=512,
@@ -244,7 +244,7 @@ PRESETS: dict[str, Settings] = {
 }
 
 
-def preset(name: str) -> Settings:
+def preset(name: str) -> TrainingSettings:
     """The preset of that name."""
     if name not in PRESETS:
         raise Unavailable(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")

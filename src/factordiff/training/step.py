@@ -15,14 +15,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from factordiff.devices import where_to_draw
 from factordiff.diffusion.objectives import diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
-from factordiff.experts.network import Network
+from factordiff.networks.network import Network
 from factordiff.training.agreement import agreement_loss
-from factordiff.training.machines import rows_of, where_to_draw
+from factordiff.training.machines import rows_of
 from factordiff.training.optimizer import Optimizer
 from factordiff.training.schedule import rate_factor
-from factordiff.training.settings import Settings
+from factordiff.training.settings import TrainingSettings
 from factordiff.training.source import Source
 
 BAD_IN_A_ROW = 10
@@ -34,7 +35,7 @@ class Loss(nn.Module):
     """The loss of a drawn batch: what is differentiated, compiled and distributed."""
 
     def __init__(
-        self, network: Network, settings: Settings, dtype: torch.dtype, rows: int, world: int
+        self, network: Network, settings: TrainingSettings, dtype: torch.dtype, rows: int, world: int
     ) -> None:
         super().__init__()
         self.network = network
@@ -61,14 +62,14 @@ class Loss(nn.Module):
         return loss * self.world
 
 
-class Step:
+class TrainingStep:
     """The state of a run on the device, and the function that advances it by one step."""
 
     def __init__(
         self,
         network: Network,
         source: Source,
-        settings: Settings,
+        settings: TrainingSettings,
         dtype: torch.dtype,
         newton_schulz: torch.dtype,
         rank: int = 0,
@@ -185,7 +186,7 @@ class Step:
         return means
 
 
-class Recorded:
+class RecordedStep:
     """A step that records itself in a CUDA graph after a few ordinary calls, and from then on is replayed.
 
     Every call is a real step of the run, the ordinary ones too.

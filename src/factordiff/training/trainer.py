@@ -13,17 +13,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factordiff.experts.store import build, load_weights, network_for, read_config, weight_hash
+from factordiff.devices import device_name
+from factordiff.networks.store import build, load_weights, network_for, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint, restore
 from factordiff.training.computation import as_dtype, check_batch, decided
 from factordiff.training.log import Event, Observer
-from factordiff.training.machines import Machines, device_name
+from factordiff.training.machines import Machines
 from factordiff.training.progress import Progress
 from factordiff.training.run_folder import RunFolder
-from factordiff.training.settings import Settings, check_minutes
+from factordiff.training.settings import TrainingSettings, check_minutes
 from factordiff.training.signals import caught_signals
 from factordiff.training.source import Source
-from factordiff.training.step import BAD_IN_A_ROW, Recorded, Step
+from factordiff.training.step import BAD_IN_A_ROW, RecordedStep, TrainingStep
 from factordiff.training.validation import DECODING_STEPS, decoded, filled_in, one_shot, validation_loss
 
 LAST_CHECK = 1 + DECODING_STEPS / 2  # how much longer than a check, of two passes, the last one takes
@@ -34,7 +35,7 @@ class Trainer:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: TrainingSettings,
         source: Source,
         *,
         device: torch.device | str = "cpu",
@@ -71,7 +72,7 @@ class Trainer:
                 self.started_from["new_head"] = True
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
-        self.step = Step(
+        self.step = TrainingStep(
             network.to(self.device),
             source,
             settings,
@@ -151,9 +152,9 @@ class Trainer:
     def _loop(
         self, begun: float, deadline: float, reserve: float, signalled: Callable[[], str], origin: float
     ) -> None:
-        """Step until something ends the run; `reserve` seconds before the deadline are for ending it well."""
+        """TrainingStep until something ends the run; `reserve` seconds before the deadline are for ending it well."""
         settings = self.settings
-        advance: Callable[[], None] = Recorded(self.step) if settings.graph == "on" else self.step
+        advance: Callable[[], None] = RecordedStep(self.step) if settings.graph == "on" else self.step
         check_seconds = 0.0
         last_save = last_log = time.monotonic()
         logged_step = self.done

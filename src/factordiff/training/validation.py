@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.composition.mixture import Mixture
 from factordiff.diffusion.objectives import BACKGROUND, diffusion_loss, objective
 from factordiff.diffusion.process import corrupt, noise
-from factordiff.experts.network import Network
+from factordiff.networks.network import Network
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
 from factordiff.streams import Purpose, uniform

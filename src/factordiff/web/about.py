@@ -12,10 +12,10 @@ from factordiff.composition.factor_names import NAMES
 from factordiff.composition.method import MethodSpec
 from factordiff.composition.options import Option
 from factordiff.errors import FactorDiffError
+from factordiff.networks.named import NamedExpert
 from factordiff.sampling.rules import PRESETS, RULES
-from factordiff.solving.members import Member
-from factordiff.solving.team import Team
-from factordiff.solving.team_file import read_team, shipped_teams
+from factordiff.team.file import read_team, shipped_teams
+from factordiff.team.team import Team
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import offered
@@ -70,14 +70,14 @@ def teams_of(registry: ExpertRegistry) -> list[dict[str, Any]]:
 def fitting_methods(registry: ExpertRegistry, experts: Sequence[str]) -> dict[str, str | None]:
     """Why each method does not take these experts; None where it does."""
     members = tuple(
-        Member(entry.name, entry.expert, entry.objective) for entry in map(registry.__getitem__, experts)
+        NamedExpert(entry.name, entry.expert, entry.objective) for entry in map(registry.__getitem__, experts)
     )
     found: dict[str, str | None] = {}
     for name, method in offered().items():
         try:
             method.check({}, experts)
             if method.objectives:
-                Team(members, name, layout=(SIDE, SIDE)).how(CELLS)
+                Team(members, name, layout=(SIDE, SIDE)).method_for(CELLS)
             found[name] = None
         except FactorDiffError as error:
             found[name] = str(error)

@@ -11,8 +11,8 @@ import torch
 from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
-from factordiff.experts.store import load_expert, read_config
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.registry import find_expert
+from factordiff.networks.store import load_expert, read_config
 from factordiff.web.familiarity import KnownTasks
 
 

@@ -19,12 +19,12 @@ from factordiff.composition.method import Method
 from factordiff.engine.decode import decode
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
+from factordiff.networks.named import NamedExpert
 from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
-from factordiff.solving.members import Member
 from factordiff.solving.solver import condition_of, starting_canvas
-from factordiff.solving.team import Team
+from factordiff.team.team import Team
 from factordiff.web.events import Alternative, AnswerEvent, Familiarity, Passes, StartEvent, StepEvent
 from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
@@ -53,7 +53,7 @@ def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     """The parts of the run, the same that the command line would use; what does not fit together is refused."""
     entries = [registry[name] for name in request.names]
     team = Team(
-        tuple(Member(entry.name, entry.expert, entry.objective) for entry in entries),
+        tuple(NamedExpert(entry.name, entry.expert, entry.objective) for entry in entries),
         request.how.name,
         request.options,
         (SIDE, SIDE),
@@ -63,7 +63,7 @@ def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     return Prepared(
         request,
         team,
-        team.how(CELLS, condition),
+        team.method_for(CELLS, condition),
         starting_canvas(request.fixed).to(registry.device),
         condition,
         request.rule,
@@ -143,7 +143,7 @@ def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> A
     observer = Observer(lambda said: None, check, detail=False)
     for place, name in enumerate(team.names):
         samples = decode(
-            team.alone(place).how(CELLS, prepared.condition),
+            team.alone(place).method_for(CELLS, prepared.condition),
             [WatchedExpert(team.experts[place], place, observer)],
             prepared.x_t,
             prepared.condition,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factordiff.errors import FactorDiffError
-from factordiff.solving.team_file import read_team
+from factordiff.team.file import read_team
 from factordiff.web.library import Library
 from factordiff.web.registry import ExpertRegistry
 

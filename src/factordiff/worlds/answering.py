@@ -9,23 +9,24 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.benchmark import Record, answer_hashes
+from factordiff.evaluation.benchmark import answer_hashes
 from factordiff.experts.condition import on_device
 from factordiff.experts.forward import Forward
+from factordiff.report.record import Record
 from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.solving.team import Team
 from factordiff.state import SamplerState
+from factordiff.team.team import Team
 from factordiff.toy.law import exact_law
 from factordiff.types import CellLogProbs
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 
 
 def records_of(
-    prepared: Prepared, queries: Queries, index: Int[Tensor, " query"], setting: Setting
+    prepared: PreparedMethod, queries: Queries, index: Int[Tensor, " query"], setting: Setting
 ) -> list[Record]:
     """A record of each of these queries, which are of one length; of several teams, the best one's."""
     asked = queries[index].cut()
@@ -111,7 +112,7 @@ def one_pass(
     And the passes that went into evidence before, where a method asks for some.
     """
     x_t, condition = asked.x_t.to(team.device), on_device(asked.condition, team.device)
-    how = team.how(x_t.shape[1], condition)
+    how = team.method_for(x_t.shape[1], condition)
     if how.selection == "vote":
         raise InvalidInput("methods: 'vote' counts answers, and in one pass there are only distributions")
     mask, ids = common_vocabulary(team.experts).mask, index.to(team.device)
@@ -125,6 +126,6 @@ def one_pass(
 
 def enumerated(team: Team, cells: int) -> Float[Tensor, ...]:
     """The law of what the team draws, surest cell first; with a target, that of infinitely many particles."""
-    how = team.how(cells)
+    how = team.method_for(cells)
     weighted = how.composition.target(len(team)) is not None
     return exact_law(team.experts, how.composition, cells, reveal=ByConfidence(cells)).distribution(weighted)

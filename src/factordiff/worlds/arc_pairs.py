@@ -10,8 +10,8 @@ import torch
 from factordiff.arc.artefact import load_manifest
 from factordiff.arc.grid import SIDE
 from factordiff.errors import InvalidInput
-from factordiff.experts.store import load_expert, read_config, weight_hash
-from factordiff.experts.whereabouts import find_expert
+from factordiff.experts.registry import find_expert
+from factordiff.networks.store import load_expert, read_config, weight_hash
 from factordiff.worlds.arc_lists import SIZES, arc_list
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.metric import EXACT

@@ -18,7 +18,7 @@ from factordiff.types import ExpertLogProbs, RoutingMap
 from factordiff.worlds.queries import NOBODY
 
 
-class Told(Composition):
+class TrueOwner(Composition):
     """Each cell by its true owner; where nobody owns it, the mixture of all."""
 
     def __init__(self, owners: Int[Tensor, "item cell"]) -> None:
@@ -36,7 +36,7 @@ class Told(Composition):
         return Composed(torch.where(owned, routed(log_probs, z), anybody), routing=z)
 
     def __repr__(self) -> str:
-        return f"Told({len(self.owners)} items)"
+        return f"TrueOwner({len(self.owners)} items)"
 
 
 class Oracle(Composition):

@@ -15,10 +15,10 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.worlds.compare import assembled, prepared_setting
 from factordiff.worlds.comparison import Comparison, Row, with_rows
 from factordiff.worlds.folder import Folder
-from factordiff.worlds.methods import BOUND, Entry, entries, split_methods
+from factordiff.worlds.methods import BOUND, MethodRow, entries, split_methods
 from factordiff.worlds.metric import Filled
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import BUDGET, Watch
+from factordiff.worlds.setting import BUDGET, OnProgress
 from factordiff.worlds.world import FITTED_ON, World
 
 ARC = (
@@ -58,7 +58,7 @@ def compare_world(
     reveal: str = "",
     budget: int = BUDGET,
     out: Path | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """A world's table, from records in `out` as far as there are any.
 
@@ -68,7 +68,7 @@ def compare_world(
     queries = chosen.queries(split, limit)
     own = chosen.entries()
     asked = split_methods(methods) if methods else list(chosen.methods)
-    rows: list[Entry] = []
+    rows: list[MethodRow] = []
     for name in asked:
         owned = queries.owners is not None
         rows += [own[name]] if name in own else entries([name], tuple(team.experts), owned)
@@ -92,7 +92,7 @@ def compare_world(
         rows=chosen.rows,
         factors=chosen.factors,
         budget=budget,
-        watch=watch,
+        on_progress=on_progress,
     )
     about = {
         "world": chosen.name,

@@ -15,15 +15,15 @@ from factordiff.experts.expert import Expert
 from factordiff.locks import Lock
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
-from factordiff.solving.team import ExpertLike, compose
+from factordiff.team.team import ExpertLike, compose
+from factordiff.worlds.cached_expert import CachedExpert
 from factordiff.worlds.comparison import Comparison, Row, row_of, union
 from factordiff.worlds.folder import Folder
-from factordiff.worlds.methods import FACTOR, Entry, Given, entries
+from factordiff.worlds.methods import FACTOR, Given, MethodRow, entries
 from factordiff.worlds.metric import Metric, Scoring, as_metric
 from factordiff.worlds.queries import Queries, as_queries
-from factordiff.worlds.remembering import Remembering
 from factordiff.worlds.running import run
-from factordiff.worlds.setting import BUDGET, Setting, Watch
+from factordiff.worlds.setting import BUDGET, OnProgress, Setting
 
 METHODS = ("alone", "mixture", "product", "superdiff", "routing", "union", "oracle")
 # Those that need validation queries.
@@ -51,7 +51,7 @@ def compare(
     title: str = "Comparison",
     out: str | Path | None = None,
     about: Mapping[str, Any] | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Run every method and bound on the same queries and put them into one table.
 
@@ -90,7 +90,7 @@ def compare(
         seed=seed,
         factors=factors,
         budget=budget,
-        watch=watch,
+        on_progress=on_progress,
     )
     if methods is None:
         methods = METHODS if validation is None else (*METHODS, *FITTED)
@@ -104,12 +104,12 @@ def prepared_setting(experts: Mapping[str, Expert], metric: Metric, **settings: 
     """The setting of a comparison; where every row asks the same of the experts, they are asked once."""
     reveal_rule(settings["reveal"])
     if metric.mode == "one-pass":
-        experts = {name: Remembering(expert) for name, expert in experts.items()}
+        experts = {name: CachedExpert(expert) for name, expert in experts.items()}
     return Setting(experts, metric, **settings)
 
 
 def assembled(
-    rows: Sequence[Entry],
+    rows: Sequence[MethodRow],
     setting: Setting,
     queries: Queries,
     title: str,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.benchmark import Record
-from factordiff.evaluation.document import NOTHING, Table
-from factordiff.evaluation.statistics import ROUNDS, Estimate, mean
+from factordiff.report.document import NOTHING, Table
+from factordiff.report.record import Record
+from factordiff.report.statistics import ROUNDS, Estimate, mean
 from factordiff.worlds.methods import ALONE, BOUND, SCALAR, UNION
 from factordiff.worlds.metric import Measure
 from factordiff.worlds.rendering import html_table, latex_table, markdown_table, text_table

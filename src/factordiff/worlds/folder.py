@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import DataError
-from factordiff.evaluation.records import SUFFIX
 from factordiff.files import write_whole
-from factordiff.fitting.workplace import Workplace
+from factordiff.fitting.fit_folder import FitFolder
+from factordiff.report.records import SUFFIX
 
 ROUTER, FIT, UNFINISHED = ".router", ".fit.json", ".fitting"
 
@@ -32,9 +32,9 @@ class Folder:
         """The folder of a row's fitted router."""
         return self._of_row(label, ROUTER)
 
-    def workplace(self, label: str, header: Mapping[str, Any]) -> Workplace:
+    def workplace(self, label: str, header: Mapping[str, Any]) -> FitFolder:
         """Where a row's fit keeps what it has worked out until it is done."""
-        return Workplace(self._of_row(label, UNFINISHED), header)
+        return FitFolder(self._of_row(label, UNFINISHED), header)
 
     def note(self, label: str, header: Mapping[str, Any], fit: Mapping[str, Any]) -> None:
         """Write down what was fitted for a row."""

@@ -19,12 +19,12 @@ from factordiff.composition.factor_names import check_factors
 from factordiff.composition.method import spec, specs
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.sampling.rules import reveal_rule
-from factordiff.solving.team import Team
-from factordiff.worlds.bounds import Oracle, Told
+from factordiff.team.team import Team
+from factordiff.worlds.bounds import Oracle, TrueOwner
 from factordiff.worlds.fitting import METHODS, fit_method
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.router_fitting import RouterChoice, fit_learned
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 
 ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sample", "per factor", "bound"
 FAMILIES = {
@@ -57,7 +57,7 @@ Given = str | Mapping[str, Any] | Composition | Team | Callable[[Setting], Team]
 
 
 @dataclass(frozen=True)
-class Entry:
+class MethodRow:
     """One row: what it is called, what it may set, and how it is made; without `prepare` it comes of other rows."""
 
     label: str
@@ -72,7 +72,7 @@ class Entry:
 
 def entries(
     given: Sequence[Given] | Mapping[str, Given] | str, names: Sequence[str], owned: bool
-) -> list[Entry]:
+) -> list[MethodRow]:
     """The rows that were asked for, refused if one means nothing here."""
     if isinstance(given, str):
         given = split_methods(given)
@@ -96,7 +96,7 @@ def split_methods(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
-def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) -> list[Entry]:
+def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) -> list[MethodRow]:
     if isinstance(given, str):
         return _named(given, names, owned)
     if isinstance(given, Mapping):
@@ -106,18 +106,20 @@ def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) ->
             raise InvalidInput(f"methods: expected {{'method': NAME, option: value}}, got {dict(given)!r}")
         return [_method(label or method, method, options, names)]
     if isinstance(given, Composition):
-        return [Entry(label or type(given).__name__, FACTOR, lambda setting: _always(setting.team(given)))]
+        return [
+            MethodRow(label or type(given).__name__, FACTOR, lambda setting: _always(setting.team(given)))
+        ]
     if isinstance(given, Team):
-        return [Entry(label or given.method_name, FACTOR, lambda setting: _always(given))]
+        return [MethodRow(label or given.method_name, FACTOR, lambda setting: _always(given))]
     if callable(given):
         name = label or getattr(given, "__name__", "method").strip("<>")
-        return [Entry(name, FACTOR, lambda setting: _always(given(setting)))]
+        return [MethodRow(name, FACTOR, lambda setting: _always(given(setting)))]
     raise InvalidInput(
         f"methods: expected names, compositions, teams or functions, got {type(given).__name__}"
     )
 
 
-def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
+def _named(text: str, names: Sequence[str], owned: bool) -> list[MethodRow]:
     if text == "alone":
         return [_alone(number, name) for number, name in enumerate(names)]
     if text in BOUNDS:
@@ -136,7 +138,7 @@ def _named(text: str, names: Sequence[str], owned: bool) -> list[Entry]:
     return [_method(text, bracketed[1], _read(bracketed[1], _pairs(text, bracketed)), names)]
 
 
-def _fitted(text: str, names: Sequence[str]) -> Entry:
+def _fitted(text: str, names: Sequence[str]) -> MethodRow:
     """A method whose numbers or router are fitted on validation; options in brackets stay as they are."""
     bracketed = BRACKETED.fullmatch(text.removeprefix(FITTED))
     if bracketed is None or bracketed[1] not in METHODS:
@@ -145,10 +147,10 @@ def _fitted(text: str, names: Sequence[str]) -> Entry:
     family = FAMILIES.get(method, FACTOR)
     if method == "learned":
         choice = RouterChoice.read(given)
-        return Entry(text, family, lambda setting: fit_learned(text, choice, setting))
+        return MethodRow(text, family, lambda setting: fit_learned(text, choice, setting))
     options = _read(method, given)
     _check(method, options, names)
-    return Entry(text, family, lambda setting: fit_method(text, method, options, setting))
+    return MethodRow(text, family, lambda setting: fit_method(text, method, options, setting))
 
 
 def _pairs(text: str, bracketed: re.Match[str]) -> dict[str, str]:
@@ -178,38 +180,38 @@ def _check(method: str, options: Mapping[str, Any], names: Sequence[str]) -> Non
     spec(method).check({name: value for name, value in options.items() if name != REVEAL}, names)
 
 
-def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> Entry:
+def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> MethodRow:
     _check(method, options, names)
-    return Entry(
+    return MethodRow(
         label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options))
     )
 
 
-def _alone(number: int, name: str) -> Entry:
-    return Entry(name, ALONE, lambda setting: _always(setting.alone(number)))
+def _alone(number: int, name: str) -> MethodRow:
+    return MethodRow(name, ALONE, lambda setting: _always(setting.alone(number)))
 
 
 def _always(team: Team) -> Answering:
-    return lambda queries: Prepared((team,))
+    return lambda queries: PreparedMethod((team,))
 
 
-def _bound(name: str) -> Entry:
+def _bound(name: str) -> MethodRow:
     if name == UNION:
-        return Entry(name, BOUND, None)
-    return Entry(name, BOUND, {"told": _told, "oracle": _oracle, "answer-fitted": _answer_fitted}[name])
+        return MethodRow(name, BOUND, None)
+    return MethodRow(name, BOUND, {"told": _told, "oracle": _oracle, "answer-fitted": _answer_fitted}[name])
 
 
 def _told(setting: Setting) -> Answering:
-    def team(queries: Queries) -> Prepared:
+    def team(queries: Queries) -> PreparedMethod:
         assert queries.owners is not None
-        return Prepared((setting.team(Told(queries.owners)),))
+        return PreparedMethod((setting.team(TrueOwner(queries.owners)),))
 
     return team
 
 
 def _oracle(setting: Setting) -> Answering:
     by: Any = "probability" if setting.metric.main.name == "nats" else "choice"
-    return lambda queries: Prepared((setting.team(Oracle(queries.x_0, by)),))
+    return lambda queries: PreparedMethod((setting.team(Oracle(queries.x_0, by)),))
 
 
 def _answer_fitted(setting: Setting) -> Answering:
@@ -219,7 +221,7 @@ def _answer_fitted(setting: Setting) -> Answering:
     """
     teams = [setting.team("mixture", weights=weights) for weights in tried(len(setting.experts))]
     teams += [setting.team("product", beta=weights) for weights in tried(len(setting.experts))]
-    return lambda queries: Prepared(tuple(teams))
+    return lambda queries: PreparedMethod(tuple(teams))
 
 
 def tried(experts: int) -> list[tuple[float, ...]]:

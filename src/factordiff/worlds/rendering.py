@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import fill
 
-from factordiff.evaluation.document import Table, markdown_table
-from factordiff.evaluation.page import html_table
+from factordiff.report.document import Table, markdown_table
+from factordiff.report.page import html_table
 
 __all__ = ["html_table", "latex_table", "markdown_table", "text_table"]
 LATEX = {

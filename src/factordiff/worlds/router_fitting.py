@@ -17,12 +17,12 @@ from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.heads import chosen_heads, fit_heads
-from factordiff.fitting.heard import RATES, Heard, hear, joined
+from factordiff.fitting.predictions import RATES, Predictions, joined, predict
 from factordiff.fitting.router_fit import Fitted
 from factordiff.sampling.request import common_vocabulary
 from factordiff.worlds.answering import value_of
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 from factordiff.worlds.sides import Choose, Fit, sides
 
 YES = {"yes": True, "no": False}
@@ -120,8 +120,8 @@ def fit_learned(label: str, choice: RouterChoice, setting: Setting) -> Answering
 
 def heard_queries(
     queries: Queries, fit: Fit, choose: Choose, setting: Setting, stage: str, folder: Path | None = None
-) -> list[Heard]:
-    """What the experts say about these queries' truth, half hidden; one `Heard` for each length.
+) -> list[Predictions]:
+    """What the experts say about these queries' truth, half hidden; one `Predictions` for each length.
 
     Cells that a query gives are never hidden. In one pass the query's own hidden cells are what is asked, and each
     query counts alike; in the loop all shares of them are, as it meets them on its way.
@@ -129,12 +129,12 @@ def heard_queries(
     experts, kept = list(setting.experts.values()), torch.cat([fit, choose]).sort().values
     mask, one_pass = common_vocabulary(experts).mask, setting.metric.mode == "one-pass"
     some = queries[kept]
-    by_length: dict[int, list[Heard]] = defaultdict(list)
+    by_length: dict[int, list[Predictions]] = defaultdict(list)
     done = 0
     for number, index in enumerate(some.batches(setting.batch, set())):
         part = some[index].cut()
         data = FittingData(part.x_0, part.condition, part.hidden(mask), setting.layout)
-        heard = hear(
+        heard = predict(
             experts,
             data.to(torch.device(setting.device)),
             rates=(1.0,) if one_pass else RATES,
@@ -160,7 +160,7 @@ def _made(folder: Path | None, number: int) -> Path | None:
     return of_batch
 
 
-def _those(heard: list[Heard], places: Int[Tensor, " some"]) -> list[Heard]:
+def _those(heard: list[Predictions], places: Int[Tensor, " some"]) -> list[Predictions]:
     """The rows of these queries alone."""
     found = []
     for one in heard:
@@ -179,4 +179,4 @@ def _figure(fitted: Fitted, queries: Queries, setting: Setting) -> float | None:
 
 def _answering(setting: Setting, router: Router) -> Answering:
     team = setting.team("learned", router=router)
-    return lambda queries: Prepared((team,))
+    return lambda queries: PreparedMethod((team,))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 
-from factordiff.evaluation.benchmark import Record
-from factordiff.evaluation.provenance import commit
-from factordiff.evaluation.records import Batch, append, open_records
-from factordiff.training.machines import choose_device, device_name
+from factordiff.devices import choose_device, device_name
+from factordiff.report.code_version import commit
+from factordiff.report.record import Record
+from factordiff.report.records import Batch, append, open_records
 from factordiff.worlds.answering import records_of
-from factordiff.worlds.methods import Entry
+from factordiff.worlds.methods import MethodRow
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Setting
 
 
-def run(entry: Entry, setting: Setting, queries: Queries) -> list[Record]:
+def run(entry: MethodRow, setting: Setting, queries: Queries) -> list[Record]:
     """The records of every query, those that are missing answered now; what was fitted before is not fitted again."""
     assert entry.prepare is not None
     path = None if setting.folder is None else setting.folder.file(entry.label)

@@ -14,16 +14,16 @@ from factordiff.composition.composition import Composition
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.fitting.workplace import Workplace
+from factordiff.fitting.fit_folder import FitFolder
 from factordiff.sampling.reveal import RevealRule
-from factordiff.solving.team import Team, compose
+from factordiff.team.team import Team, compose
 from factordiff.worlds.folder import Folder
 from factordiff.worlds.metric import Metric
 from factordiff.worlds.queries import Queries
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMethod:
     """Who answers some queries; of several teams each query takes its best, which cheats.
 
     `passes` is what had to be found out about each query before it could be answered.
@@ -34,9 +34,9 @@ class Prepared:
 
 
 BUDGET = 24  # settings that every fitted method may try on the validation queries
-Watch = Callable[[str, int, int], None]  # what is being done, how much of it is, and of how much
+OnProgress = Callable[[str, int, int], None]  # what is being done, how much of it is, and of how much
 # From the queries at hand to who answers them: most methods do not look at them.
-Answering = Callable[[Queries], Prepared]
+Answering = Callable[[Queries], PreparedMethod]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Setting:
     rows: int = 1  # of an expert's own for every row of the loop
     factors: Sequence[str] = ()  # offered to methods that take factors
     budget: int = BUDGET  # settings that are tried for every fitted method
-    watch: Watch | None = None
+    on_progress: OnProgress | None = None
     folder: Folder | None = None  # of records, and of what was fitted
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # what was fitted, by the method's label
 
@@ -98,7 +98,7 @@ class Setting:
             )
         return self.validation
 
-    def workplace(self, label: str) -> Workplace | None:
+    def workplace(self, label: str) -> FitFolder | None:
         """Where a row's fit keeps what it has worked out, if anything is kept."""
         return None if self.folder is None else self.folder.workplace(label, self.header(label, fitted=True))
 
@@ -116,8 +116,8 @@ class Setting:
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far something is."""
-        if self.watch is not None:
-            self.watch(stage, done, total)
+        if self.on_progress is not None:
+            self.on_progress(stage, done, total)
 
     def alone(self, number: int) -> Team:
         """One of the experts."""

@@ -26,10 +26,10 @@ from factordiff.toy.world import (
     two_opinions,
     two_views,
 )
-from factordiff.worlds.methods import FACTOR, Entry
+from factordiff.worlds.methods import FACTOR, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
 METHODS = (
@@ -155,13 +155,13 @@ class Toy(Plain):
         """The worlds of toy/world.py."""
         return "toy-2"
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, MethodRow]:
         """Evidence earned inside each half."""
 
         def by_half(setting: Setting) -> Answering:
-            return lambda queries: Prepared((setting.team(Evidence(rows(*LAYOUT))),))
+            return lambda queries: PreparedMethod((setting.team(Evidence(rows(*LAYOUT))),))
 
-        return {EVIDENCE: Entry(EVIDENCE, FACTOR, by_half)}
+        return {EVIDENCE: MethodRow(EVIDENCE, FACTOR, by_half)}
 
 
 def _distance(filled: Filled, truth: Float[Tensor, ...]) -> dict[str, Ratio]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.worlds.methods import Entry
+from factordiff.worlds.methods import MethodRow
 from factordiff.worlds.metric import Metric
 from factordiff.worlds.queries import Queries
 
@@ -62,7 +62,7 @@ class World(Protocol):
         """A name for the queries that changes when they do."""
         ...
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, MethodRow]:
         """Rows that only this world has, by the name that is typed; usually none."""
         ...
 
@@ -82,7 +82,7 @@ class Plain:
     needs: str = ""
     recipe: str = ""
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, MethodRow]:
         """None."""
         return {}
 

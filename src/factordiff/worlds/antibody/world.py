@@ -16,10 +16,10 @@ from factordiff.streams import Purpose, uniform
 from factordiff.worlds.antibody.fetching import CONFIGS, WHEELS, model_folder
 from factordiff.worlds.antibody.models import load_model
 from factordiff.worlds.antibody.sequences import REGIONS, RESIDUES, Sequence, read_sequences
-from factordiff.worlds.methods import FACTOR, Entry
+from factordiff.worlds.methods import FACTOR, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, nats
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
 RATES = (0.15, 0.50, 0.85)
@@ -133,9 +133,9 @@ class Antibody(Plain):
         """The file's hash."""
         return hashlib.sha256(self.file.read_bytes()).hexdigest() if self.file.exists() else "none"
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, MethodRow]:
         """Routing with framework and CDR regions as factors, where the file says them."""
-        return {BY_REGION: Entry(BY_REGION, FACTOR, by_region)}
+        return {BY_REGION: MethodRow(BY_REGION, FACTOR, by_region)}
 
 
 def queries_of(asked: Many[tuple[Sequence, float]]) -> Queries:
@@ -165,10 +165,10 @@ def queries_of(asked: Many[tuple[Sequence, float]]) -> Queries:
 def by_region(setting: Setting) -> Answering:
     """Each region to the model that is surer of it on the whole."""
 
-    def prepared(queries: Queries) -> Prepared:
+    def prepared(queries: Queries) -> PreparedMethod:
         labels = torch.zeros_like(queries.x_t)
         for number, region in enumerate(REGIONS):
             labels = torch.where(queries.parts[region], number, labels)
-        return Prepared((setting.team(Routing(labels)),))
+        return PreparedMethod((setting.team(Routing(labels)),))
 
     return prepared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factordiff.arc.selection import selected_tasks
+from factordiff.arc.build.selection import selected_tasks
 
 EXPERTS = ("mosaic-1", "mosaic-2", "mosaic-3", "mosaic-4")
 # `--min-frames 2`: an expert is also asked about a demonstration while it sees only the others.

@@ -20,14 +20,14 @@ from factordiff.worlds.arc_lists import arc_list
 from factordiff.worlds.arc_pairs import load_experts
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.fitting import fit_numbers
-from factordiff.worlds.methods import FACTOR, Entry
+from factordiff.worlds.methods import FACTOR, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, exact
 from factordiff.worlds.mosaic.canvas import QUARTERS, WIDTH, Quartered, apart
 from factordiff.worlds.mosaic.demonstrations import demonstration_evidence
 from factordiff.worlds.mosaic.mosaics import SIZES, mosaics
 from factordiff.worlds.mosaic.tasks import EXPERTS, training_commands
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, Prepared, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 from factordiff.worlds.world import Experts, Plain, checked_limit
 
 BLOCKS = "block:10x10"
@@ -62,7 +62,7 @@ def _demonstrated(setting: Setting, options: Mapping[str, Any], gathered: dict[b
     experts = list(setting.experts.values())
     quarters = partition(BLOCKS, WIDTH * WIDTH, (WIDTH, WIDTH))
 
-    def prepared(queries: Queries) -> Prepared:
+    def prepared(queries: Queries) -> PreparedMethod:
         shown = (queries.condition.context_inputs, queries.condition.context_outputs)
         key = hashlib.sha256(b"".join(part.numpy().tobytes() for part in shown)).digest()
         if key not in gathered:
@@ -77,7 +77,7 @@ def _demonstrated(setting: Setting, options: Mapping[str, Any], gathered: dict[b
             temperature=options.get("evidence_temperature", 1.0),
             bias=options.get("bias"),
         )
-        return Prepared((setting.team(earned),), passes * QUARTERS)
+        return PreparedMethod((setting.team(earned),), passes * QUARTERS)
 
     return prepared
 
@@ -133,9 +133,9 @@ class Mosaic(Plain):
         """The data set's hash, and which mosaics of it."""
         return f"mosaics-1 of {load_manifest()['sha256']}"
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, MethodRow]:
         """Evidence from each quarter's demonstrations, as it is and fitted."""
         return {
-            DEMONSTRATIONS: Entry(DEMONSTRATIONS, FACTOR, by_demonstrations),
-            FITTED_DEMONSTRATIONS: Entry(FITTED_DEMONSTRATIONS, FACTOR, fitted_demonstrations),
+            DEMONSTRATIONS: MethodRow(DEMONSTRATIONS, FACTOR, by_demonstrations),
+            FITTED_DEMONSTRATIONS: MethodRow(FITTED_DEMONSTRATIONS, FACTOR, fitted_demonstrations),
         }

@@ -7,15 +7,7 @@ from functools import lru_cache
 import torch
 
 from factordiff.streams import uniform
-from factordiff.worlds.sudoku.solver import (
-    CELLS,
-    EMPTY,
-    LEVELS,
-    Candidates,
-    Contradiction,
-    by_rules,
-    solutions,
-)
+from factordiff.worlds.sudoku.solver import CELLS, EMPTY, LEVELS, Contradiction, Domains, by_rules, solutions
 
 SPLITS = {"validation": 1, "test": 2}
 
@@ -28,7 +20,7 @@ def shuffled(count: int, *key: int) -> list[int]:
 def full_grid(*key: int) -> list[int]:
     """A filled grid: cells with the fewest values first, values in the key's order, and back where it ends."""
 
-    def fill(left: Candidates, depth: int) -> list[int] | None:
+    def fill(left: Domains, depth: int) -> list[int] | None:
         if left.done:
             return left.values
         cell = min((c for c in range(CELLS) if left.left[c]), key=lambda c: left.left[c].bit_count())
@@ -37,14 +29,14 @@ def full_grid(*key: int) -> list[int]:
                 tried = list(left.values)
                 tried[cell] = value
                 try:
-                    found = fill(Candidates(tried), depth + 1)
+                    found = fill(Domains(tried), depth + 1)
                 except Contradiction:
                     found = None
                 if found is not None:
                     return found
         return None
 
-    found = fill(Candidates([EMPTY] * CELLS), 0)
+    found = fill(Domains([EMPTY] * CELLS), 0)
     assert found is not None  # every empty grid can be filled
     return found
 

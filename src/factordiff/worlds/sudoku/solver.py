@@ -1,6 +1,6 @@
 """A plain constraint solver: the rules that people use, and search where they end.
 
-Values are 0 .. 8, EMPTY where nothing stands. Candidates are sets of bits, so that every rule is a few operations.
+Values are 0 .. 8, EMPTY where nothing stands. Domains are sets of bits, so that every rule is a few operations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Contradiction(Exception):
     """A cell has no value left, or a unit no place for a value."""
 
 
-class Candidates:
+class Domains:
     """The values that each cell may still have; setting one takes it from the cell's peers."""
 
     def __init__(self, grid: Grid) -> None:
@@ -125,7 +125,7 @@ class Candidates:
 def by_rules(grid: Grid, level: int) -> list[int] | None:
     """The grid as far as the rules of a level (0, 1, 2) fill it; None if they find a contradiction."""
     try:
-        left = Candidates(grid)
+        left = Domains(grid)
         rules = (left.naked_single, left.hidden_single, left.locked, left.naked_pair)[: (1, 2, 4)[level]]
         while not left.done and any(rule() for rule in rules):
             pass
@@ -137,7 +137,7 @@ def by_rules(grid: Grid, level: int) -> list[int] | None:
 def solutions(grid: Grid) -> Iterator[list[int]]:
     """Every solution, by singles and search in the cell with the fewest values."""
     try:
-        left = Candidates(grid)
+        left = Domains(grid)
         while left.naked_single() or left.hidden_single():
             pass
     except Contradiction:

@@ -1,0 +1,1 @@
+"""Everything that measures speed: both sides of every ratio in one run."""

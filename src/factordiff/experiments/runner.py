@@ -1,0 +1,179 @@
+"""What every experiment needs: experts by name, queries by split, settings, a folder, and somebody who watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.evaluation_set import EvaluationSet
+from factordiff.errors import InvalidInput
+from factordiff.evaluation.runs import RunContext, RunSettings, header, run_row
+from factordiff.experts.expert import Expert
+from factordiff.experts.registry import find_expert
+from factordiff.networks.store import load_expert, read_config, weight_hash
+from factordiff.report.findings import finding_path, has_finding, write_finding
+from factordiff.report.outcomes import RecordFolder
+from factordiff.report.run_spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Known:
+    """An expert with what tables say about it."""
+
+    expert: Expert
+    objective: str
+    sha256: str
+    parameters: int
+    ancestor: str = ""  # the sha256 of the weights that its training began with
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """Who is told how a run goes: each row as it begins, and each batch with its nominal passes."""
+
+    row: Callable[[str, int], None] = lambda name, queries: None
+    batch: Callable[[int, int], None] = lambda queries, passes: None
+
+
+@dataclass
+class Runner:
+    """Runs rows and findings. Experts and queries are arguments: shipped ones and ARC by default, others in tests."""
+
+    experts: Callable[[str], Known]
+    queries: Callable[[str], EvaluationSet]
+    data: str
+    context: RunContext
+    settings: RunSettings = field(default_factory=RunSettings)
+    limit: int | None = None
+    only: str = ""
+    callbacks: Callbacks = field(default_factory=Callbacks)
+
+    @property
+    def archive(self) -> RecordFolder:
+        """The records so far."""
+        return RecordFolder(self.context.folder)
+
+    @property
+    def subset(self) -> bool:
+        """Whether this is less than a full run."""
+        return self.limit is not None
+
+    def planned(self, rows: Iterable[RunSpec]) -> list[RunSpec]:
+        """The rows of a plan that this call runs, each once, cut to the limit."""
+        merged: dict[str, RunSpec] = {}
+        for row in rows:
+            if self.limit is not None:
+                row = replace(
+                    row, queries=self.limit if row.queries is None else min(row.queries, self.limit)
+                )
+            if self.only and not _asked_for(row, self.only):
+                continue
+            known = merged.get(row.name)
+            if known is None or (known.queries is not None and (row.queries or 10**9) > known.queries):
+                merged[row.name] = row
+        return list(merged.values())
+
+    def run(self, rows: Iterable[RunSpec], context: RunContext | None = None) -> None:
+        """Run the rows that are not done."""
+        where = context or self.context
+        for row in self.planned(rows):
+            queries = self.queries(row.split)
+            late = where.deadline is not None and time.monotonic() > where.deadline
+            if where.machines.agree(late, queries.queries.device):
+                return
+            known = [self.experts(name) for name in row.experts]
+            weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
+            about = header(row, self.settings, weights, self.data, len(queries))
+            cost = self.settings.passes(row)
+            self.callbacks.row(row.name, min(len(queries), row.queries or len(queries)))
+            run_row(
+                row,
+                [one.expert for one in known],
+                [one.objective for one in known],
+                queries,
+                about,
+                self.settings,
+                where,
+                lambda done, cost=cost: self.callbacks.batch(done, done * cost),  # type: ignore[misc]
+            )
+
+    def find(
+        self, name: str, experts: Sequence[str], about: Mapping[str, Any], look: Callable[[], Any]
+    ) -> None:
+        """Make a finding unless it is there; only the first machine does.
+
+        One that looked at other queries, after an interruption or with a limit, is made anew, but never from fewer.
+        """
+        if not self.context.machines.writes:
+            return
+        known = {expert: self.experts(expert).sha256 for expert in experts}
+        head = {"data": self.data, "weights": known, "steps": self.settings.steps}
+        folder = self.context.folder
+        if not has_finding(folder, name, head, about) and not (
+            self.subset and finding_path(folder, name).exists()
+        ):
+            write_finding(folder, name, {**head, **about}, look())
+
+    def size(self, queries: int) -> int:
+        """How many queries a finding looks at."""
+        return queries if self.limit is None else min(queries, self.limit)
+
+
+def _asked_for(row: RunSpec, only: str) -> bool:
+    """Whether a row is named: by its whole name, or by parts of it that follow each other, such as its method."""
+    return any(
+        part == row.name if part.count(".") > 1 else f".{part}." in f".{row.name}."
+        for part in only.split(",")
+        if part
+    )
+
+
+def check_only(only: str, rows: Sequence[RunSpec]) -> None:
+    """Refuse a selection that selects nothing."""
+    unknown = [part for part in only.split(",") if part and not any(_asked_for(row, part) for row in rows)]
+    if unknown:
+        methods = sorted({row.method for row in rows})
+        raise InvalidInput(
+            f"only: no row of this experiment is called {', '.join(unknown)}; expected a method "
+            f"({', '.join(methods)}), experts such as {'+'.join(rows[0].experts)}, or a row's whole name"
+        )
+
+
+def shipped_experts(
+    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
+) -> Callable[[str], Known]:
+    """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
+    loaded: dict[str, Known] = {}
+
+    def known(name: str) -> Known:
+        if name not in loaded:
+            folder = find_expert(folders.get(name, name)).folder
+            config = read_config(folder)
+            expert = load_expert(folder, device, dtype)
+            loaded[name] = Known(
+                expert,
+                str(config["about"].get("objective", "full")),
+                weight_hash(folder),
+                int(config["parameters"]),
+                config["about"].get("started_from", {}).get("weights", ""),
+            )
+        return loaded[name]
+
+    return known
+
+
+def arc_queries(dataset: Dataset) -> Callable[[str], EvaluationSet]:
+    """The data set's fixed lists, each made once."""
+    made: dict[str, EvaluationSet] = {}
+
+    def queries(split: str) -> EvaluationSet:
+        if split not in made:
+            made[split] = dataset.evaluation(split)  # type: ignore[arg-type]
+        return made[split]
+
+    return queries

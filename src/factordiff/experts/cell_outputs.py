@@ -1,0 +1,130 @@
+"""What experts say about a large vocabulary: at the cells they were asked about alone, taken out a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert
+from factordiff.experts.top_k import TopK
+from factordiff.types import Cells, ExpertLogProbs, Tokens
+
+# Bytes of log-probabilities, of all experts together, that are worked on at a time unless told otherwise: what fits a
+# processor's cache, and what keeps a GPU busy.
+CHUNK = {"cpu": 2**22, "cuda": 2**27}
+
+
+@runtime_checkable
+class SupportsCells(Protocol):
+    """An expert that can compute its output layer where it is asked alone."""
+
+    def log_probs_at(self, x_t: Tokens, encoded: Any, cells: Cells) -> Float[Tensor, "asked value"]:
+        """Normalised log-probabilities at these cells, in reading order: row by row, then cell by cell."""
+        ...
+
+
+class CellOutput:
+    """One expert's distributions, of which `index` are those asked for, in reading order."""
+
+    def __init__(
+        self, log_probs: Float[Tensor, "cell value"] | TopK, index: Int[Tensor, " asked"] | None
+    ) -> None:
+        self.log_probs, self.index = log_probs, index
+
+    def write(self, places: Int[Tensor, " some"], out: Float[Tensor, "some value"]) -> None:
+        """Those at some places of the order, into `out`."""
+        cells = places if self.index is None else self.index[places]
+        if isinstance(self.log_probs, Tensor) and self.log_probs.dtype == out.dtype:
+            torch.index_select(self.log_probs, 0, cells, out=out)
+        else:
+            out.copy_(self.log_probs.at(cells) if isinstance(self.log_probs, TopK) else self.log_probs[cells])
+
+
+class CellOutputs:
+    """What every expert says at the cells asked about; `row` and `cell` say which those are, in reading order.
+
+    The cells are looked up before any expert speaks: on a GPU nothing then waits for the passes to end.
+    """
+
+    def __init__(
+        self, cells: Cells, values: int, errors: Any, chunk: int | None = None, top_k: int | None = None
+    ) -> None:
+        self.row, self.cell = cells.nonzero().T
+        self.shape, self.values, self.errors = cells.shape, values, errors
+        self.chunk = CHUNK.get(cells.device.type, CHUNK["cuda"]) if chunk is None else chunk
+        self.top_k = top_k
+        self.each: list[CellOutput] = []
+
+    def forward(self, expert: Expert, x_t: Tokens, encoded: Any, cells: Cells) -> None:
+        """One more expert, about these rows: by `log_probs_at` where it has that, else about all their cells."""
+        # A copy: an expert that writes into what it is given must not change the state.
+        if isinstance(expert, SupportsCells):
+            log_probs, index = expert.log_probs_at(x_t.clone(), encoded, cells), None
+            expected: tuple[int, ...] = (len(self.row), self.values)
+        else:
+            index = cells.flatten().nonzero().squeeze(-1)
+            log_probs, expected = expert.log_probs(x_t.clone(), encoded), (*x_t.shape, self.values)
+        if tuple(log_probs.shape) != expected:
+            raise InvalidInput(
+                f"experts: expert {len(self)} returned log-probabilities of shape {tuple(log_probs.shape)}, "
+                f"expected {expected} ({'asked cell' if index is None else 'batch, cell'}, value)"
+            )
+        self.append(CellOutput(log_probs.reshape(-1, self.values), index))
+
+    def append(self, said: CellOutput) -> None:
+        """What one more expert says; cut to its likeliest values where those are all that is kept."""
+        if self.top_k is not None and isinstance(said.log_probs, Tensor):
+            whole = said.log_probs if said.index is None else said.log_probs[said.index]
+            said = CellOutput(TopK.of(whole, self.top_k), None)
+        self.each.append(said)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The finest of the experts' precisions, float32 at least."""
+        double = any(said.log_probs.dtype == torch.float64 for said in self.each)
+        return torch.float64 if double else torch.float32
+
+    @property
+    def together(self) -> int:
+        """How many cells make a chunk."""
+        return max(1, self.chunk // (len(self) * self.values * self.dtype.itemsize))
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __repr__(self) -> str:
+        return f"CellOutputs({len(self)} experts about {len(self.row)} cells, {self.values} values)"
+
+    def chunks(self, among: Cells | None = None) -> Iterator[Int[Tensor, " some"]]:
+        """The places of the cells in the order, so many at a time; of some of them, if told which."""
+        places = torch.arange(len(self.row), device=self.row.device)
+        if among is not None:
+            places = places[among[self.row, self.cell]]
+        return iter(places.split(self.together)) if len(places) else iter(())
+
+    def at(
+        self, places: Int[Tensor, " some"], buffer: Float[Tensor, "expert most value"] | None = None
+    ) -> Float[Tensor, "expert some 1 value"]:
+        """What is said at some places of the order, each cell in a row of its own; inside `buffer`, if there is one."""
+        out = self.buffer(len(places)) if buffer is None else buffer[:, : len(places)]
+        for part, said in zip(out, self.each, strict=True):
+            said.write(places, part)
+        return out.unsqueeze(2)
+
+    def buffer(self, cells: int | None = None) -> Float[Tensor, "expert most value"]:
+        """Room for a chunk, or for so many cells."""
+        cells = min(self.together, len(self.row)) if cells is None else cells
+        return torch.empty(len(self), cells, self.values, dtype=self.dtype, device=self.row.device)
+
+    def whole(self) -> ExpertLogProbs:
+        """All of it with the cells in their places; about the others nobody says anything, which is uniform."""
+        full = torch.empty(len(self), *self.shape, self.values, dtype=self.dtype, device=self.row.device)
+        full.fill_(-torch.tensor(float(self.values)).log().item())
+        for places in self.chunks():
+            full[:, self.row[places], self.cell[places]] = self.at(places).squeeze(2)
+        return full

@@ -1,0 +1,237 @@
+"""A trained expert's figures, read from records, and its card: what it learned from, what it reaches, where it fails.
+
+Beside the weights lie `figures.json` (every figure, per task, with the outcome of every query) and `README.md` (the
+card, in the place where hubs look for it). Both are made from records alone, so no figure is typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from factordiff.errors import DataError
+from factordiff.files import read_regular, write_whole
+from factordiff.networks.store import read_config, weight_hash
+from factordiff.report.code_version import short
+from factordiff.report.outcomes import read_outcomes
+from factordiff.report.records import RecordFile, read_records
+
+FIGURES, CARD = "figures.json", "README.md"
+POOR = 0.8  # a task below this is named as a known failure
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How an expert did on one list of queries; `outcomes` has one bit per query, in the order of the list."""
+
+    split: str
+    question: str
+    queries: int
+    exact: float
+    low: float
+    high: float
+    pixel: float
+    device: str
+    dtype: str
+    steps: int
+    commit: str
+    seconds: float
+    tasks: dict[str, float]
+    outcomes: str
+    reveal: str = ""  # the reveal rule; empty: `steps` steps in the order of confidence
+
+    def right(self) -> np.ndarray:
+        """Whether each query was answered exactly."""
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(self.outcomes), np.uint8))
+        return bits[: self.queries].astype(bool)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many answers of two runs of the same weights are equal, cell by cell."""
+
+    one: str
+    other: str
+    split: str
+    queries: int
+    equal: float
+    question: str = "full"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All figures of one set of weights."""
+
+    weights: str
+    data: str
+    measured: tuple[Figure, ...]
+    agreements: tuple[Agreement, ...]
+
+    def find(self, split: str, question: str = "full") -> Figure | None:
+        """The figure on that list, if it was measured."""
+        found = [one for one in self.measured if (one.split, one.question) == (split, question)]
+        return found[0] if found else None
+
+
+def measure_figures(folder: Path, files: Iterable[Path]) -> Figures:
+    """Figures of the expert in a folder from files of its records.
+
+    Of several runs on the same list the longest is the figure, and all are compared with each other answer by answer.
+    """
+    weights = weight_hash(folder)
+    by_list: dict[tuple[str, str], list[RecordFile]] = {}
+    data = ""
+    for path in files:
+        file = read_records(path)
+        if list(file.about("weights").values()) != [weights]:
+            raise DataError(
+                f"{path}: these records are not of the weights in {folder} alone; evaluate that expert and use its file"
+            )
+        if data not in ("", file.about("data")):
+            raise DataError(f"{path}: these records are of another data set than the files before it")
+        data = file.about("data")
+        how = file.about("method", "split"), file.about("method", "question")
+        by_list.setdefault(how, []).append(file)
+    measured, agreements = [], []
+    for _, runs in sorted(by_list.items()):
+        longest_first = sorted(runs, key=lambda file: -len(file.done))
+        measured.append(_figure(longest_first[0]))
+        agreements += [_agreement(*two) for two in combinations(longest_first, 2)]
+    return Figures(weights, data, tuple(measured), tuple(agreements))
+
+
+def _figure(file: RecordFile) -> Figure:
+    found = read_outcomes(file)
+    if found is None:
+        raise DataError(f"{file.path}: it has no record yet; finish the evaluation")
+    if not np.array_equal(found.query, np.arange(len(found))):
+        raise DataError(f"{file.path}: queries are missing in between; finish the evaluation")
+    estimate = found.accuracy
+    return Figure(
+        file.about("method", "split"),
+        file.about("method", "question"),
+        len(found),
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        found.pixel(),
+        ", ".join(file.devices),
+        file.about("settings", "dtype"),
+        file.about("settings", "steps"),
+        ", ".join(file.commits),
+        round(file.seconds, 1),
+        found.per_task(),
+        np.packbits(found.exact).tobytes().hex(),
+        file.about("settings").get("reveal") or "",
+    )
+
+
+def _agreement(one: RecordFile, other: RecordFile) -> Agreement:
+    mine = {record.query: record.answer for record in one.records}
+    theirs = {record.query: record.answer for record in other.records}
+    shared = sorted(mine.keys() & theirs.keys())
+    if not shared:
+        raise DataError(f"{other.path}: no query in common with {one.path}")
+    name, other_name = map(_where, (one, other))
+    equal = sum(mine[query] == theirs[query] for query in shared) / len(shared)
+    split, question = (one.about("method", key) for key in ("split", "question"))
+    return Agreement(name, other_name, split, len(shared), equal, question)
+
+
+def _where(file: RecordFile) -> str:
+    """What computed a file's answers: device, type, and whether it was compiled."""
+    compiled = " compiled" if file.about("settings").get("compiled") else ""
+    return f"{', '.join(file.devices)} {file.about('settings', 'dtype')}{compiled}"
+
+
+def write_card(folder: Path, figures: Figures, training: Sequence[str]) -> None:
+    """Write both files; `training` are lines about how the weights came to be."""
+    write_whole(folder / FIGURES, (json.dumps(asdict(figures), indent=1) + "\n").encode())
+    write_whole(folder / CARD, card(folder, figures, training).encode())
+
+
+def read_figures(folder: Path) -> Figures | None:
+    """The figures beside an expert's weights; None if there are none."""
+    path = folder / FIGURES
+    if not path.is_file():
+        return None
+    try:
+        saved: dict[str, Any] = json.loads(read_regular(path))
+        return Figures(
+            saved["weights"],
+            saved["data"],
+            tuple(Figure(**one) for one in saved["measured"]),
+            tuple(Agreement(**one) for one in saved["agreements"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: damaged ({error!r}); make it anew from records") from error
+
+
+def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
+    """The card as Markdown."""
+    config = read_config(folder)
+    about = config["about"]
+    lines = [
+        "---",
+        "license: apache-2.0",
+        "library_name: factordiff",
+        "tags: [discrete-diffusion, arc-agi, masked-diffusion]",
+        "---",
+        f"# {folder.name}",
+        "",
+        f"A {config['backbone']} denoiser with the {about.get('objective', 'full')} objective, "
+        f'{config["parameters"]:,} parameters, for 10x10 ARC grids: `factordiff.load_expert("{folder.name}")`.',
+        "",
+        "## Training",
+        "",
+        *(f"- {line}" for line in training),
+        f"- data set {figures.data}, train split only",
+        f"- weights {figures.weights}",
+        "",
+        "## Figures",
+        "",
+        "The likeliest values, by the reveal rule named (a number: so many steps in the order of confidence);",
+        "intervals over tasks: tasks are drawn again and keep their queries.",
+        "",
+        "| split | question | queries | exact % [95 %] | pixel % | reveal | device | commit |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in figures.measured:
+        exact, low, high, pixel = (100 * number for number in (one.exact, one.low, one.high, one.pixel))
+        commits = ", ".join(map(short, one.commit.split(", ")))
+        lines.append(
+            f"| {one.split} | {one.question} | {one.queries:,} | {exact:.2f} [{low:.2f}, {high:.2f}] | {pixel:.2f} "
+            f"| {one.reveal or one.steps} | {one.device}, {one.dtype} | {commits} |"
+        )
+    if figures.agreements:
+        lines += ["", "The same weights elsewhere, whole answers compared:", ""]
+        lines += [
+            f"- {one.one} and {one.other}: {100 * one.equal:.2f} % of {one.queries:,} {one.split} answers equal "
+            f"({one.question} question)"
+            for one in figures.agreements
+        ]
+    return "\n".join([*lines, *_failures(figures, about.get("objective", "full"))]) + "\n"
+
+
+def _failures(figures: Figures, objective: str) -> list[str]:
+    """The tasks that go badly, by the question the expert was trained for, on test if that was measured."""
+    if not figures.measured:
+        return []
+    judged = max(figures.measured, key=lambda one: (one.question == objective, one.split == "test"))
+    poor = sorted((share, task) for task, share in judged.tasks.items() if share < POOR)
+    told = ", ".join(f"{task} ({100 * share:.0f} %)" for share, task in poor) or "none"
+    return [
+        "",
+        "## Known failures",
+        "",
+        f"Tasks below {100 * POOR:.0f} % on {judged.split}, {judged.question} question "
+        f"({len(judged.tasks) - len(poor)} of {len(judged.tasks)} are above): {told}.",
+        "",
+        f"All tasks and the outcome of every query: `{FIGURES}`.",
+    ]

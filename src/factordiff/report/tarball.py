@@ -1,0 +1,70 @@
+"""All records of a report in one file, small enough to be kept beside it.
+
+The rows of a table ask about the same queries, so their lines are mostly alike: compressed together they take a
+small part of what they take one by one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import shutil
+import tarfile
+from pathlib import Path
+
+from factordiff.errors import DataError
+from factordiff.files import MOST_UNPACKED, gzip_members, read_regular, write_whole
+from factordiff.report.records import SUFFIX, members
+
+TARBALL = "records.tar.xz"
+PLAIN = ".jsonl"
+
+
+def pack(folder: Path, tarball: Path) -> None:
+    """Write every file of a folder of records into one; the folder stays as it is."""
+    # What begins with a dot is a lock, or what a kill left half written.
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise DataError(f"{folder}: holds no records; run an experiment first")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in files:
+            name, data = path.relative_to(folder).as_posix(), read_regular(path, MOST_UNPACKED)
+            if name.endswith(SUFFIX):
+                name = name.removesuffix(SUFFIX) + PLAIN
+                data = b"".join(text for text, _ in gzip_members(data, path))
+            entry = tarfile.TarInfo(name)  # no owner and no time: the same records, the same bytes
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    write_whole(tarball, lzma.compress(packed.getvalue(), preset=9))
+
+
+def unpack(tarball: Path, folder: Path) -> None:
+    """Put the files back as they were; nothing that is there is overwritten."""
+    if folder.exists():
+        raise DataError(f"{folder}: is there already; nothing was unpacked")
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    packed, left = read_regular(tarball), MOST_UNPACKED
+    try:
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as tar:
+            for entry in tar:
+                left -= entry.size
+                if left < 0:
+                    raise DataError(
+                        f"{tarball}: unpacks to more than {MOST_UNPACKED:,} bytes; nothing was unpacked"
+                    )
+                inside = tar.extractfile(entry)
+                if inside is None or Path(entry.name).is_absolute() or ".." in Path(entry.name).parts:
+                    raise DataError(f"{tarball}: {entry.name!r} is not a file of records")
+                name, data = entry.name, inside.read()
+                if name.endswith(PLAIN):
+                    name = name.removesuffix(PLAIN) + SUFFIX
+                    data = b"".join(members(data))
+                write_whole(part / name, data)
+        part.replace(folder)
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, json.JSONDecodeError) as error:
+        raise DataError(f"{tarball}: damaged, or not a file of packed records ({error})") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

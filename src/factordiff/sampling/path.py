@@ -1,0 +1,72 @@
+"""One answer's own path through a trace: which cells were revealed when, by whom, and what was known before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from factordiff.sampling.sampler import Samples
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One step of the path of a single answer."""
+
+    before: list[int]  # the cells when the experts were asked
+    after: list[int]
+    revealed: list[int]
+    routing: list[int] | None
+
+
+def path_steps(samples: Samples, item: int = 0) -> list[PathStep]:
+    """The steps of an item's answer, in order.
+
+    Among particles it is the path of the one that was returned: followed back through the resamplings.
+    """
+    trace = samples.trace
+    if trace is None:
+        return []
+    particle = _returned(samples, item)
+    path = []
+    for step in reversed(trace.steps):
+        if step.ancestors is not None:
+            particle = step.ancestors[item][particle]
+        path.append((step, particle))
+    before, steps = trace.start[item], []
+    for step, particle in reversed(path):
+        revealed, after = step.revealed[item][particle], step.x[item][particle]
+        if not revealed:
+            before = after
+            continue
+        asked = list(before)
+        for cell in revealed:
+            asked[cell] = trace.values  # masked, or it would not have been asked about
+        routing = None if step.routing is None else step.routing[item][particle]
+        steps.append(PathStep(asked, after, revealed, routing))
+        before = after
+    return steps
+
+
+def decided_by(samples: Samples, item: int = 0) -> list[int] | None:
+    """For every cell the expert that decided it, -1 where none did; None where the method does not say."""
+    steps = path_steps(samples, item)
+    if not steps or any(path_step.routing is None for path_step in steps):
+        return None
+    labels = [NOBODY] * len(steps[0].before)
+    for cell, speaker in _decisions(steps):
+        labels[cell] = speaker
+    return labels
+
+
+def _decisions(steps: list[PathStep]) -> Iterator[tuple[int, int]]:
+    for path_step in steps:
+        for cell in path_step.revealed:
+            yield cell, path_step.routing[cell] if path_step.routing is not None else NOBODY
+
+
+def _returned(samples: Samples, item: int) -> int:
+    """The particle that is the answer, or the nearest to it (a vote may differ from all)."""
+    agreement = (samples.particles[item] == samples.x_0[item]).sum(-1)
+    return int(agreement.argmax())

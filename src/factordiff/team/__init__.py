@@ -1,0 +1,1 @@
+"""The front door: experts put together by name, saved, fitted, diagnosed, sampled from."""

@@ -1,0 +1,42 @@
+"""The members of a team: experts by name, from folders, or objects; and the device they are on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert
+from factordiff.experts.registry import distinct_names, find_expert
+from factordiff.networks.named import NamedExpert
+from factordiff.networks.network import Network
+from factordiff.networks.store import load_expert, read_config
+
+ExpertLike = str | Path | Expert
+
+
+def named_expert(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> NamedExpert:
+    """The member that a person named: a shipped expert, a folder, or an object that is an expert."""
+    if isinstance(expert, str | Path):
+        found = find_expert(expert)
+        objective = str(read_config(found.folder).get("about", {}).get("objective", "full"))
+        return NamedExpert(name or found.name, load_expert(found.folder, device), objective, found.folder)
+    if not isinstance(expert, Expert):
+        raise InvalidInput(
+            f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "
+            "vocabulary, encode and log_probs"
+        )
+    if isinstance(expert, torch.nn.Module) and expert.training and not isinstance(expert, Network):
+        raise InvalidInput(
+            f"experts: number {number + 1}, a {type(expert).__name__}, is in training mode, where dropout and the like "
+            "draw numbers of their own; call .eval() on it first"
+        )
+    return NamedExpert(name or f"expert {number + 1}", expert)
+
+
+def with_names_apart(members: list[NamedExpert]) -> list[NamedExpert]:
+    """The same members, none of them called as another is."""
+    names = distinct_names([member.name for member in members])
+    return [replace(member, name=name) for member, name in zip(members, names, strict=True)]

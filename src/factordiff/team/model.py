@@ -1,0 +1,142 @@
+"""A team that looks like one model: other people's samplers drive it unchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from factordiff.composition.chunks import in_rows
+from factordiff.errors import InvalidInput
+from factordiff.experts.cell_outputs import CellOutput, CellOutputs
+from factordiff.experts.masked_lm import MaskedLanguageModel
+from factordiff.state import SamplerState
+from factordiff.types import CellLogProbs
+
+if TYPE_CHECKING:
+    from factordiff.team.team import Team
+
+
+@dataclass(frozen=True)
+class ModelOutput:
+    """What `forward` returns, as masked language models do."""
+
+    logits: Float[
+        Tensor, "batch position token"
+    ]  # composed log-probabilities; -inf for what is never emitted
+
+
+class TeamModel(nn.Module):
+    """`model(input_ids, attention_mask=None, position_ids=None).logits`: the composed distribution of every position.
+
+    In the models' own ids, the mask inside the vocabulary. A revealed position gets what the models say about it,
+    composed likewise: samplers may edit it. It holds no state: methods that carry some from step to step are refused.
+    """
+
+    def __init__(self, team: Team) -> None:
+        super().__init__()
+        experts = [expert for expert in team.experts if isinstance(expert, MaskedLanguageModel)]
+        if len(experts) < len(team):
+            other = next(one for one in team.members if not isinstance(one.expert, MaskedLanguageModel))
+            raise InvalidInput(
+                f"as_model: expected masked language models, got {other.name}, a {type(other.expert).__name__}"
+            )
+        first = experts[0]
+        for expert, name in zip(experts, team.names, strict=True):
+            if (expert.tokens, expert.mask_token) != (first.tokens, first.mask_token):
+                raise InvalidInput(
+                    f"as_model: expected models with the same ids for values and mask, but those of {name} are not "
+                    f"those of {team.names[0]}"
+                )
+        how = team.method_for(cells=1) if "factors" not in team.options else None
+        if how is not None:
+            _check_stateless(how.composition, how.particles, how.selection, team.method_name)
+        self.team, self._experts = team, experts
+        # Not as submodules: the models stay where they are, and so does who owns their weights.
+        size = max(_vocab_size(expert) for expert in experts)
+        self.mask_token_id = first.mask_token
+        self.config = SimpleNamespace(
+            vocab_size=size, mask_token_id=first.mask_token, model_type="factordiff", is_encoder_decoder=False
+        )
+
+    def __repr__(self) -> str:
+        return f"TeamModel({self.team!r})"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the models are."""
+        return self.team.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the logits."""
+        return torch.float32
+
+    @torch.no_grad()
+    def forward(
+        self,
+        input_ids: Int[Tensor, "batch position"],
+        attention_mask: Tensor | None = None,
+        position_ids: Int[Tensor, "batch position"] | None = None,
+        **others: Any,
+    ) -> ModelOutput:
+        """The composed log-probabilities of every token at every position."""
+        unknown = [
+            name
+            for name, value in others.items()
+            if name not in ("return_dict", "use_cache") and value is not None
+        ]
+        if unknown:
+            raise InvalidInput(
+                f"{unknown[0]}: a team as a model takes input_ids, attention_mask and position_ids alone"
+            )
+        inputs = {"input_ids": input_ids.to(self.device)}
+        for name, given in (("attention_mask", attention_mask), ("position_ids", position_ids)):
+            if given is not None:
+                inputs[name] = given.to(self.device)
+        each = [expert.everywhere(inputs) for expert in self._experts]
+        composed = self.composed(each, inputs["input_ids"])
+        first = self._experts[0]
+        if composed.shape[-1] == self.config.vocab_size and first.tokens == tuple(range(composed.shape[-1])):
+            return ModelOutput(composed)
+        logits = composed.new_full((*input_ids.shape, self.config.vocab_size), -torch.inf)
+        logits[..., torch.tensor(first.tokens, device=logits.device)] = composed
+        return ModelOutput(logits)
+
+    def composed(self, each: list[CellLogProbs], input_ids: Int[Tensor, "batch position"]) -> CellLogProbs:
+        """What the models say, composed at every position, a chunk at a time."""
+        values, experts = each[0].shape[-1], len(each)
+        hidden = input_ids == self.mask_token_id
+        composition = self.team.method_for(input_ids.shape[1]).composition
+        # Revealed positions are composed as if all were hidden; which token they hold, no composition asks then.
+        blank = SamplerState.begin(torch.full_like(input_ids, values), values, experts)
+        if not composition.by_cell:
+            x_t = torch.where(hidden, values, 0)
+            log_probs = torch.stack(each)
+            there = composition(log_probs, SamplerState.begin(x_t, values, experts)).log_probs
+            return torch.where(hidden.unsqueeze(-1), there, composition(log_probs, blank).log_probs)
+        asked = CellOutputs(torch.ones_like(hidden), values, None)
+        for one in each:
+            asked.append(CellOutput(one.flatten(0, 1), None))
+        out = torch.empty_like(each[0], dtype=asked.dtype)
+        for places in asked.chunks():
+            row, cell = asked.row[places], asked.cell[places]
+            out[row, cell] = composition(asked.at(places), in_rows(blank, row, cell)).log_probs.squeeze(1)
+        return out
+
+
+def _check_stateless(composition: Any, particles: int, selection: str, name: str) -> None:
+    if composition.remembers or particles > 1 or selection == "vote":
+        raise InvalidInput(
+            f"as_model: {name!r} carries what a text's path has brought from step to step, and a model that is called "
+            "has no path; use routing, soft-routing, mixture, product or geometric-mean"
+        )
+
+
+def _vocab_size(expert: MaskedLanguageModel) -> int:
+    told = getattr(getattr(expert.model, "config", None), "vocab_size", 0)
+    return max(int(told), expert.mask_token + 1, max(expert.tokens) + 1)

@@ -1,0 +1,157 @@
+"""Teams are fitted: a router or numbers, with a report, the same again, and nothing lost by an interruption."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from factordiff import compose
+from factordiff.composition.router import Router
+from factordiff.composition.router_store import load_router, save_router
+from factordiff.errors import CheckpointError, InvalidInput
+from factordiff.fitting.search import FITTABLE
+from factordiff.team.team import Team
+from tests.fitting.worlds import cyclic, halves
+from tests.solving_experts import tiny_experts
+
+QUICK: dict[str, Any] = {"steps": 60, "heads": ("mixture",)}
+
+
+def test_a_router_of_the_cycle_answers_everything() -> None:
+    experts, data = cyclic(48)
+    team = compose(experts).fit(data, **QUICK)
+    assert team.method == "learned"
+    assert team.report is not None
+    assert team.report.best.score is not None
+    assert team.report.best.score.exact == 1.0
+    assert team.report.held == 12
+    assert team.report.items == 36
+    blank = torch.full_like(data.answers, 4)
+    assert torch.equal(team.sample(blank, data.condition).x_0, data.answers)
+
+
+@pytest.mark.parametrize("what", [what for what in FITTABLE if what != "router"])
+def test_every_number_can_be_fitted_with_the_same_budget(what: str) -> None:
+    experts, data = halves(12)
+    team = compose(experts).fit((data.answers, data.condition, None, data.layout), what, budget=4)
+    assert team.method == FITTABLE[what].method
+    assert team.report is not None
+    assert len(team.report.trials) == 4
+    scores = [trial.score.order for trial in team.report.trials if trial.score is not None]
+    assert scores[team.report.chosen] == max(scores)
+    assert dict(team.report.best.setting) == dict(team.options)
+    assert team.reveal == ("exact" if what == "evidence" else "fast")
+
+
+def test_no_number_helps_where_both_are_wrongly_sure() -> None:
+    experts, data = halves(24)
+    for what in ("weights", "exponents", "temperatures"):
+        team = compose(experts).fit(data, what, budget=6)
+        assert team.report is not None
+        assert team.report.best.score is not None
+        assert team.report.best.score.exact == 0.0
+    learned = compose(experts).fit(data, **QUICK)
+    assert learned.report is not None
+    assert learned.report.best.score is not None
+    assert learned.report.best.score.exact == 1.0
+
+
+def test_two_fits_with_one_seed_are_one() -> None:
+    experts, data = halves(16)
+    one, two = (compose(experts).fit(data, measure=False, **QUICK).options["router"] for _ in range(2))
+    assert torch.equal(one.vector, two.vector)
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopping(after: int) -> Any:
+    calls = []
+
+    def progress(stage: str, done: int, total: int) -> None:
+        calls.append(stage)
+        if len(calls) == after:
+            raise Stopped
+
+    return progress
+
+
+@pytest.mark.parametrize(("what", "after"), [("router", 1), ("router", 40), ("weights", 3)])
+def test_an_interrupted_fit_goes_on(what: str, after: int, tmp_path: Path) -> None:
+    experts, data = halves(16)
+    options = QUICK if what == "router" else {"budget": 4}
+    whole = compose(experts).fit(data, what, **options)
+    with pytest.raises(Stopped):
+        compose(experts).fit(data, what, folder=tmp_path / "f", on_progress=stopping(after), **options)
+    again = compose(experts).fit(data, what, folder=tmp_path / "f", **options)
+    assert whole.report is not None
+    assert again.report is not None
+    assert again.report.trials == whole.report.trials
+    if what == "router":
+        assert torch.equal(again.options["router"].vector, whole.options["router"].vector)
+    with pytest.raises(CheckpointError, match="an interrupted fit lies here with seed 0, now it is 1"):
+        compose(experts).fit(data, what, folder=tmp_path / "f", seed=1, **options)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_what_makes_no_sense_is_refused() -> None:
+    experts, data = halves(8)
+    for arguments, sentence in (
+        ((data, "luck"), "what: expected one of router"),
+        ((None,), "data: expected FittingData or"),
+        ((torch.zeros(0, 8, dtype=torch.int64),), "expected some items to fit on, got none"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            compose(experts).fit(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="sharpness: a fit does not take it"):
+        compose(experts).fit(data, sharpness=1)
+    with pytest.raises(InvalidInput, match="at least two experts to choose between, got 1"):
+        compose(experts[:1]).fit(data)
+
+
+def fitted_folders(tmp_path: Path) -> tuple[list[str], Router]:
+    """Two experts in folders, and a router that was made for them."""
+    from factordiff.composition.router import RouterConfig
+    from factordiff.team.fit import hashes
+
+    folders = tiny_experts(tmp_path, ("trans-color", "trans-occ"))
+    router = Router.new(RouterConfig(2, 10, layout=(10, 10)))
+    return folders, Router(router.config, router.vector, hashes(compose(folders)))
+
+
+def test_a_team_file_knows_its_router(tmp_path: Path) -> None:
+    folders, router = fitted_folders(tmp_path)
+    with pytest.raises(InvalidInput, match="its router is only in memory"):
+        compose(folders, "learned", router=router).save(tmp_path / "team.json")
+    save_router(router, tmp_path / "mine" / "router")
+    file = compose(folders, "learned", router=tmp_path / "mine" / "router").save(
+        tmp_path / "mine" / "team.json"
+    )
+    assert json.loads(file.read_text())["options"]["router"]["folder"] == "router"
+    (tmp_path / "mine").rename(tmp_path / "moved")  # the router travels with its team
+    team = compose(tmp_path / "moved" / "team.json")
+    assert isinstance(team, Team)
+    assert team.method == "learned"
+    other = Router(router.config, router.vector + 1, router.fitted_to)
+    save_router(other, tmp_path / "moved" / "router")
+    with pytest.raises(CheckpointError, match=r"the router in .* is another now"):
+        compose(tmp_path / "moved" / "team.json")
+
+
+def test_other_experts_are_refused_unless_told(tmp_path: Path) -> None:
+    folders, router = fitted_folders(tmp_path)
+    save_router(router, tmp_path / "router")
+    compose(folders, "learned", router=tmp_path / "router")
+    with pytest.raises(
+        InvalidInput, match="fitted to trans-color with other weights than those of trans-occ"
+    ):
+        compose(folders[::-1], "learned", router=tmp_path / "router")
+    told = compose(folders[::-1], "learned", router=str(tmp_path / "router"), other_experts="allow")
+    assert told.method_for(100).composition.router.parameters == load_router(tmp_path / "router").parameters  # type: ignore[attr-defined]
+    with pytest.raises(CheckpointError, match="not a router's folder"):
+        compose(folders, "learned", router=tmp_path / "nothing")

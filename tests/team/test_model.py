@@ -1,0 +1,153 @@
+"""A team as a model: other people's samplers drive it, and it says what the loop used."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from factordiff import ByBlock, MaskedLanguageModel, Team, compose
+from factordiff.errors import InvalidInput
+from factordiff.toy.painting import painters
+from tests.experts.language import MASK, VOCABULARY, tiny
+
+WORDS = [token for token in range(VOCABULARY) if token != MASK]
+
+
+def team(method: Any = "routing", count: int = 2, **options: Any) -> Team:
+    experts = [MaskedLanguageModel(tiny("Bert", seed), mask_token=MASK) for seed in range(1, count + 1)]
+    return compose(experts, method, **options)
+
+
+PROMPT = torch.tensor([[11, 12, 13], [14, 15, 16]])
+
+
+@torch.no_grad()
+def llada_generate(model: Any, prompt: Tensor, steps: int, gen_length: int, block_length: int) -> Tensor:
+    """The sampler of the LLaDA repository, low-confidence remasking, temperature 0: written from its description."""
+    x = torch.full((len(prompt), prompt.shape[1] + gen_length), model.mask_token_id, device=model.device)
+    x[:, : prompt.shape[1]] = prompt
+    blocks = gen_length // block_length
+    for number in range(blocks):
+        begin = prompt.shape[1] + number * block_length
+        end = begin + block_length
+        per_block = steps // blocks
+        masked_at_start = (x[:, begin:end] == model.mask_token_id).sum(1)
+        for step in range(per_block):
+            logits = model(x).logits
+            x0 = logits.argmax(-1)
+            p = torch.softmax(logits.double(), -1).gather(-1, x0.unsqueeze(-1)).squeeze(-1)
+            p[:, end:] = -torch.inf
+            masked = x == model.mask_token_id
+            confidence = torch.where(masked, p, -torch.inf)
+            for row in range(len(x)):
+                count = int(masked_at_start[row]) // per_block + (
+                    step < int(masked_at_start[row]) % per_block
+                )
+                chosen = confidence[row].topk(count).indices
+                x[row, chosen] = x0[row, chosen]
+    return x
+
+
+@pytest.mark.parametrize("method", ["routing", "mixture", "geometric-mean", "soft-routing"])
+def test_a_llada_style_loop_writes_what_our_loop_writes(method: str) -> None:
+    together = team(method)
+    theirs = llada_generate(together.as_model(), PROMPT, steps=6, gen_length=12, block_length=4)
+    x_t = torch.full((2, 15), VOCABULARY)
+    x_t[:, :3] = PROMPT
+    ours = together.sample(x_t, reveal=ByBlock(4, 2), temperature=0.0).x_0
+    assert torch.equal(theirs, ours)
+
+
+def test_its_logits_are_those_of_the_loop() -> None:
+    for together in (team(), team("product"), team("routing", factors=torch.tensor([0, 0, 0, 3, 3, 3]))):
+        model = together.as_model()
+        ids = torch.tensor([[11, MASK, 13, MASK, MASK, 16]])
+        x_t = torch.where(ids == MASK, VOCABULARY, ids)
+        logits = model(ids).logits
+        assert logits.shape == (1, 6, VOCABULARY)
+        from factordiff import SamplerState
+
+        said = torch.stack([expert.log_probs(x_t, None) for expert in together.experts])
+        state = SamplerState.begin(x_t, VOCABULARY, 2)
+        composed = together.method_for(6).composition(said, state).log_probs
+        hidden = ids == MASK
+        assert torch.allclose(logits[hidden], composed[hidden], atol=1e-5)
+        assert (logits[..., MASK] == -torch.inf).all()
+        assert torch.allclose(logits.exp().sum(-1), torch.ones(1, 6), atol=1e-5)
+        # Revealed positions too: what the models say of them, not the token that stands there.
+        assert (logits[~hidden].exp().amax(-1) < 1).all()
+
+
+def test_padding_positions_and_the_models_own_ids() -> None:
+    model = team().as_model()
+    assert model.mask_token_id == model.config.mask_token_id == MASK
+    assert model.config.vocab_size == VOCABULARY
+    assert model.device == torch.device("cpu")
+    ids = torch.tensor([[1, 1, 11, MASK]])
+    mask = torch.tensor([[0, 0, 1, 1]])
+    padded = model(ids, attention_mask=mask, position_ids=torch.tensor([[0, 0, 0, 1]])).logits
+    assert torch.allclose(padded[:, 2:], model(ids[:, 2:]).logits, atol=1e-4)
+    some = compose([MaskedLanguageModel(tiny("Bert", seed), WORDS[3:20], MASK) for seed in (1, 2)]).as_model()
+    logits = some(ids).logits
+    assert logits.shape == (1, 4, VOCABULARY)
+    assert [t for t in range(VOCABULARY) if logits[0, 3, t] > -torch.inf] == WORDS[3:20]
+    with pytest.raises(InvalidInput, match="past_key_values: a team as a model takes input_ids"):
+        model(ids, past_key_values=1)
+
+
+@pytest.mark.parametrize("method", ["superdiff", "superdiff-and", "fkc", "rne", "vote"])
+def test_methods_that_carry_state_are_refused(method: str) -> None:
+    with pytest.raises(InvalidInput, match=f"as_model: '{method}' carries what a text's path has brought"):
+        team(method).as_model()
+
+
+def test_what_is_no_language_model_is_refused() -> None:
+    with pytest.raises(
+        InvalidInput, match="as_model: expected masked language models, got expert 1, a Indep"
+    ):
+        compose(painters()).as_model()
+    one, other = tiny("Bert"), tiny("Bert")
+    unlike = [MaskedLanguageModel(one, WORDS[:20], MASK), MaskedLanguageModel(other, WORDS[1:21], MASK)]
+    with pytest.raises(InvalidInput, match="expected models with the same ids for values and mask"):
+        compose(unlike).as_model()
+
+
+def test_the_pipeline_of_diffusers_drives_a_team() -> None:
+    from diffusers import BlockRefinementScheduler, LLaDA2Pipeline
+
+    together = team("mixture")
+    pipeline = LLaDA2Pipeline(together.as_model(), BlockRefinementScheduler(block_length=4), None)
+    pipeline.set_progress_bar_config(disable=True)
+    settings = {
+        "input_ids": PROMPT[:1],
+        "gen_length": 9,
+        "block_length": 4,
+        "num_inference_steps": 2,
+        "threshold": 1.1,  # no more than the schedule says
+        "eos_early_stop": False,
+        "mask_token_id": MASK,
+        "output_type": "seq",
+    }
+    written = pipeline(**settings, editing_threshold=None).sequences
+    assert written.shape[0] == 1
+    assert (written != MASK).all()
+    # Its blocks are counted from position 0, prompt and all; ours from the first masked one.
+    x_t = torch.full((1, 12), VOCABULARY)
+    x_t[:, :3] = PROMPT[:1]
+    expected = x_t.clone()
+    for end in (4, 8, 12):
+        step = torch.where(torch.arange(12) < end, expected, VOCABULARY)[:, :end]
+        expected[:, :end] = together.sample(step, reveal=ByBlock(4, 2), temperature=0.0).x_0
+    assert written.tolist() == expected[:, 3:].tolist()
+    # It may edit what stands there: then revealed positions are asked about, and answered.
+    edited = pipeline(**settings, editing_threshold=0.05, max_post_steps=3).sequences
+    assert (edited != MASK).all()
+
+
+def test_it_can_be_shown() -> None:
+    assert repr(team().as_model()).startswith("TeamModel(Team(expert 1 (full) + expert 2 (full); routing")
+    assert SimpleNamespace is type(team().as_model().config)
