@@ -17,7 +17,7 @@ from factordiff.solving.second_attempt import OnStep, second_attempt
 from factordiff.team.members import ExpertLike
 from factordiff.team.team import Team, compose
 
-__all__ = ["answer", "check_task", "condition_of", "solve", "solve_task", "starting_canvas"]
+__all__ = ["answer", "check_task", "condition_of", "solve", "starting_canvas"]
 
 MOST_DEMONSTRATIONS = 10
 DEFAULT_EXPERTS = ("trans-full", "conv-full")
@@ -27,38 +27,33 @@ TaskLike = Task | Mapping[str, Any] | str | Path
 
 def solve(
     task: TaskLike,
-    experts: Sequence[ExpertLike] | Mapping[str, ExpertLike] = DEFAULT_EXPERTS,
+    experts: Team | Sequence[ExpertLike] | Mapping[str, ExpertLike] | str | Path = DEFAULT_EXPERTS,
     method: str = "routing",
-    *,
-    seed: int = 0,
-    given: Given | None = None,
-    **composition: Any,
-) -> TaskAnswers:
-    """The answers to one task: a `Task`, ARC's JSON as Python values, the path of a file, or a published task's id.
-
-    `composition` are the further arguments of `compose`: temperatures, factors, reveal, device and so on.
-    """
-    return compose(experts, method, **composition).solve(task, seed=seed, given=given)
-
-
-def solve_task(
-    team: Team,
-    task: TaskLike,
     *,
     seed: int = 0,
     given: Given | None = None,
     attempts: int = ATTEMPTS,
     on_step: OnStep | None = None,
+    **composition: Any,
 ) -> TaskAnswers:
-    """The team's answers to every test of a task.
+    """The answers to every test of a task: a `Task`, ARC's JSON as Python values, a file's path or a published task's id.
 
-    Attempt 1 is the composition's answer. Attempt 2 is the team's best other one (`second_attempt`), which takes about
-    four times as long; with `attempts=1` it is left out. Random numbers belong to the test's place in its task, so
-    that a task is answered the same alone and in a folder. `given` cells are kept as they are; `on_step(done, total)`
-    hears how far each run is.
+    `experts` are a team, or what `compose` takes, and `composition` its further arguments: temperatures, factors,
+    reveal, device and so on. Attempt 1 is the composition's answer. Attempt 2 is the team's best other one
+    (`second_attempt`), which takes about four times as long; with `attempts=1` it is left out. Random numbers belong to
+    the test's place in its task, so that a task is answered the same alone and in a folder. `given` cells are kept as
+    they are; `on_step(done, total)` hears how far each run is.
     """
     if attempts not in (1, ATTEMPTS):
         raise InvalidInput(f"attempts: expected 1 or {ATTEMPTS}, got {attempts!r}")
+    if not isinstance(experts, Team):
+        team = compose(experts, method, **composition)
+    elif method == "routing" and not composition:
+        team = experts
+    else:
+        raise InvalidInput(
+            f"{next(iter(composition), 'method')}: a team has its method and numbers already; compose another one"
+        )
     task = _as_task(task)
     check_task(task)
     questions = [Question(task, number, seed, given) for number in range(len(task.tests))]

@@ -37,8 +37,6 @@ from factordiff.team.members import ExpertLike, named_expert, with_names_apart
 from factordiff.tensors import Numbers, as_tensor
 
 if TYPE_CHECKING:
-    from factordiff.arc.task import Task
-    from factordiff.solving.answer import TaskAnswers
     from factordiff.team.model import TeamModel
 
 CPU = torch.device("cpu")
@@ -46,7 +44,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class Team:
-    """Experts that answer together. `sample` fills any masked cells, `solve` answers an ARC task.
+    """Experts that answer together: `sample` fills any masked cells.
 
     `options` are those that were given, checked; what was not given is as the method declares it.
     """
@@ -169,12 +167,6 @@ class Team:
         from factordiff.team.model import TeamModel
 
         return TeamModel(self)
-
-    def solve(self, task: Task | Mapping[str, Any] | str | Path, **settings: Any) -> TaskAnswers:
-        """The answers to an ARC task, as `factordiff.solve` takes it; `settings` are those of `solver.solve_task`."""
-        from factordiff.solving.solver import solve_task
-
-        return solve_task(self, task, **settings)
 
 
 def compose(
