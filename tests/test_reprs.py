@@ -52,6 +52,7 @@ from factordiff.composition.router import RouterConfig
 from factordiff.fitting.report import Score, Trial
 from factordiff.networks.store import build
 from factordiff.solving.answer import Refusal
+from factordiff.solving.solver import solve
 from tests.solving_experts import TINY, halves, task
 
 # Protocols, abstract classes and errors; a diagnosis takes a fit (tests/fitting/test_diagnosis.py prints one).
@@ -70,7 +71,7 @@ def things() -> list[object]:
     expert = TabularExpert(torch.full((2, 2), 0.25))
     state = SamplerState.begin(torch.full((2, 4), 2), 2, 2)
     said = torch.full((2, 2, 4, 2), 0.5).log()
-    answers = compose(halves(), reveal=ByConfidence(8)).solve(task())
+    answers = solve(task(), compose(halves(), reveal=ByConfidence(8)))
     explanation = answers[0].explain()
     trace = answers[0].trace
     assert trace is not None

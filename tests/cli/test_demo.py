@@ -24,6 +24,7 @@ from factordiff.cli.demo_arc import demonstrate, featured
 from factordiff.errors import InvalidInput
 from factordiff.networks.store import build, save_expert
 from factordiff.solving.answer import Answer
+from factordiff.solving.solver import solve
 from factordiff.toy.exactness import Measured
 from factordiff.toy.painting import paint, picture
 from tests.solving_experts import Rule, plus_one, task
@@ -161,7 +162,7 @@ def test_the_featured_answer_is_right_and_stitched() -> None:
             "left": Rule(rule, lambda place: column < columns),
             "right": Rule(rule, lambda place: column >= columns),
         }
-        return compose(pair).solve(task(), attempts=1)[0]
+        return solve(task(), compose(pair), attempts=1)[0]
 
     def copy(query: torch.Tensor) -> torch.Tensor:
         return query

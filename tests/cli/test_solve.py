@@ -19,7 +19,7 @@ from factordiff.cli.explanation_display import show_explanation
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.experts import registry
 from factordiff.sampling.trace import Trace
-from factordiff.solving.solver import DEFAULT_EXPERTS
+from factordiff.solving.solver import DEFAULT_EXPERTS, solve
 from tests.solving_experts import Rule, task, tiny_experts
 from tests.terminal_screen import console, screen, written
 
@@ -238,7 +238,7 @@ def test_a_folder_names_a_task_once(experts: str, tmp_path: Path) -> None:
 def test_an_answer_fits_the_terminal(width: int, colors: str | None) -> None:
     """No line is longer than the window, every title is there, and every row of attempt 1 can be read."""
     copy = Rule(lambda query: query, lambda place: place[0] >= 0)
-    answer = compose({"copy": copy, "other": copy}).solve(task())[0]
+    answer = solve(task(), compose({"copy": copy, "other": copy}))[0]
     on = console(width, colors)
     show_answer(on, answer)
     show_task(on, task())

@@ -19,12 +19,13 @@ from factordiff.sampling.path import decided_by, path_steps
 from factordiff.solving.answer import Answer, Refusal
 from factordiff.solving.explanation import differs
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
+from factordiff.solving.solver import solve
 from tests.solving_experts import Rule, grid, halves, plus_one, task
 
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return compose(halves(), reveal=ByConfidence(20)).solve(task())[0]
+    return solve(task(), compose(halves(), reveal=ByConfidence(20)))[0]
 
 
 def test_every_cell_is_decided_once_and_by_the_surer_expert(answer: Answer) -> None:
@@ -69,7 +70,7 @@ def test_sure_experts_are_told_apart_by_what_is_missing_to_one() -> None:
             return said.scatter(-1, self.rule(encoded)[..., None], 1.0 - self.doubt).log()
 
     team = compose({"sure": Sure(1e-6), "surer": Sure(1e-9)}, temperatures={"sure": 0.25})
-    decision = team.solve(task(), attempts=1)[0].explain().at(0, 0)
+    decision = solve(task(), team, attempts=1)[0].explain().at(0, 0)
     sure, surer = decision.opinions
     assert (sure.margin_text, surer.margin_text) == ("1 - 1.1e-06", "1 - 1.1e-09")
     assert decision.decided_by == "sure"  # its temperature makes it the surer one
@@ -84,7 +85,7 @@ def test_a_flat_expert_has_no_margin_and_disputes_nothing() -> None:
             return torch.full((*x_t.shape, 10), 0.1).log()
 
     team = compose({"know": Rule(plus_one, lambda place: place[0] >= 0), "flat": Flat(plus_one, plus_one)})
-    explanation = team.solve(task(), attempts=1)[0].explain()
+    explanation = solve(task(), team, attempts=1)[0].explain()
     flat = explanation.at(0, 0).opinions[1]
     assert flat.margin_text == "0.000"  # and not -0.000
     assert np.copysign(1.0, flat.margin) == 1.0
@@ -103,14 +104,14 @@ def test_a_specialist_disputes_only_what_it_was_trained_to_know() -> None:
 
 
 def test_the_decisive_log_doubt_is_that_of_the_factor() -> None:
-    answer = compose(halves(), factors="row", reveal=ByConfidence(2)).solve(task(), attempts=1)[0]
+    answer = solve(task(), compose(halves(), factors="row", reveal=ByConfidence(2)), attempts=1)[0]
     for decision in answer.explain():
         least = min(decision.opinions, key=lambda one: one.decisive_log_doubt)
         assert decision.decided_by == least.expert
 
 
 def test_methods_that_do_not_route_explain_what_each_said() -> None:
-    answer = compose(halves(), "mixture", reveal=ByConfidence(5)).solve(task())[0]
+    answer = solve(task(), compose(halves(), "mixture", reveal=ByConfidence(5)))[0]
     assert answer.routing is None
     decision = answer.explain().at(0, 0)
     assert decision.decided_by is None
@@ -118,7 +119,7 @@ def test_methods_that_do_not_route_explain_what_each_said() -> None:
 
 
 def test_a_vote_has_no_single_path() -> None:
-    answer = compose(halves(), "vote", runs=1, reveal=ByConfidence(2)).solve(task())[0]
+    answer = solve(task(), compose(halves(), "vote", runs=1, reveal=ByConfidence(2)))[0]
     assert answer.trace is None
     assert answer.routing is None
     with pytest.raises(InvalidInput, match="pooled from several runs"):
@@ -130,7 +131,7 @@ def test_a_vote_has_no_single_path() -> None:
 def test_the_path_of_a_particle_is_followed_back_through_resamplings() -> None:
     """Every path_step only adds to the one before, which a wrong ancestor would not."""
     for seed in range(3):
-        answer = compose(halves(), "rne", particles=6, reveal=ByConfidence(10)).solve(task(), seed=seed)[0]
+        answer = solve(task(), compose(halves(), "rne", particles=6, reveal=ByConfidence(10)), seed=seed)[0]
         assert answer.trace is not None
         assert any(step.ancestors != [list(range(6))] for step in answer.trace.steps)
         told = path_steps(answer.samples)
@@ -145,7 +146,7 @@ def test_the_path_of_a_particle_is_followed_back_through_resamplings() -> None:
 
 def test_an_answer_with_nothing_left_to_decide() -> None:
     everything = {(row, column): 1 for row in range(10) for column in range(10)}
-    answer = compose(halves()).solve(task(), given=everything)[0]
+    answer = solve(task(), compose(halves()), given=everything)[0]
     assert answer.routing is None
     with pytest.raises(InvalidInput, match="nothing was left to decide"):
         answer.explain()
@@ -164,12 +165,12 @@ def test_everything_has_a_useful_repr(answer: Answer) -> None:
     assert repr(Refusal("x", "too large")) == "Refusal(x: too large)"
     assert repr(task()) == "Task(plus: 2 demonstrations, 2 tests)"
     assert [repr(pair) for pair in task().tests] == ["Pair(2x4 -> 2x4)", "Pair(1x2 -> ?)"]
-    assert "TaskAnswers(plus: Answer(" in repr(compose(halves()).solve(task()))
+    assert "TaskAnswers(plus: Answer(" in repr(solve(task(), compose(halves())))
 
 
 def test_experts_alone_are_asked_when_somebody_looks() -> None:
     experts = halves()
-    (answer, _) = compose(experts, reveal=ByConfidence(4)).solve(task(), attempts=1)
+    (answer, _) = solve(task(), compose(experts, reveal=ByConfidence(4)), attempts=1)
     before = experts["left"].passes
     assert [one.name for one in answer.alone] == ["left", "right"]
     assert [one.executed_passes for one in answer.alone] == [4, 4]
@@ -216,7 +217,7 @@ def test_notebooks_get_pictures(answer: Answer) -> None:
     for title in ("input", "attempt 1", "attempt 2", "truth", "decided by"):
         assert f">{title}<" in drawn
     assert animation(answer)._repr_png_().startswith(b"\x89PNG")
-    both = compose(halves()).solve(task(), attempts=1)._repr_svg_()
+    both = solve(task(), compose(halves()), attempts=1)._repr_svg_()
     assert ElementTree.fromstring(both) is not None
     assert both.count(">attempt 1<") == 2
     assert ElementTree.fromstring(task()._repr_svg_()) is not None

@@ -12,6 +12,7 @@ from factordiff import ByConfidence, compose
 from factordiff.arc.svg import COLORS
 from factordiff.errors import FileError
 from factordiff.solving.page import page, save_page
+from factordiff.solving.solver import solve
 from tests.solving_experts import Rule, halves, task
 
 
@@ -39,7 +40,7 @@ class Parsed(HTMLParser):
 
 
 def test_the_page_needs_nothing_else() -> None:
-    solved = [compose(halves(), reveal=ByConfidence(4)).solve(task(name)) for name in ("one", "two")]
+    solved = [solve(task(name), compose(halves(), reveal=ByConfidence(4))) for name in ("one", "two")]
     text = page(solved, explained=True)
     parsed = Parsed(text)
     assert not parsed.open  # every tag is closed
@@ -55,17 +56,17 @@ def test_the_page_needs_nothing_else() -> None:
 
 def test_wrong_cells_are_crossed_out_and_right_ones_are_not() -> None:
     copy = Rule(lambda query: query, lambda place: place[0] >= 0)
-    wrong = page([compose([copy]).solve(task(), attempts=1)])
+    wrong = page([solve(task(), compose([copy]), attempts=1)])
     assert len(re.findall(r"M\d+ \d+l", wrong)) == 2 * 6  # six of eight cells, each stroke twice
     assert '<span class="wrong">wrong</span>' in wrong
-    right = page([compose(halves()).solve(task(), attempts=1)])
+    right = page([solve(task(), compose(halves()), attempts=1)])
     assert not re.findall(r"M\d+ \d+l", right)
     for color in (2, 3, 4, 5, 6, 7):  # the answer's
         assert COLORS[color] in right
 
 
 def test_names_are_text() -> None:
-    text = page([compose({"<b>": halves()["left"]}).solve(task("<script>"), attempts=1)])
+    text = page([solve(task("<script>"), compose({"<b>": halves()["left"]}), attempts=1)])
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
     assert "<b> " not in text
@@ -73,7 +74,7 @@ def test_names_are_text() -> None:
 
 def test_a_vote_says_that_it_cannot_be_explained() -> None:
     team = compose(halves(), "vote", runs=1, reveal=ByConfidence(2))
-    assert "pooled from several runs" in page([team.solve(task(), attempts=1)], explained=True)
+    assert "pooled from several runs" in page([solve(task(), team, attempts=1)], explained=True)
 
 
 def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from factordiff.experts.condition import Condition, joined
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.solving.question import Question, condition_of
 from factordiff.solving.second_attempt import most_frequent_other, reflected_answers
+from factordiff.solving.solver import solve
 from tests.solving_experts import Rule, further, grid, halves, plus_one, task
 
 ASKED = task().tests[0].input
@@ -32,7 +33,7 @@ def unless_it_begins_with_one(query: Tensor) -> Tensor:
 
 
 def test_what_most_reflections_answer_is_attempt_2() -> None:
-    answer = compose([Rule(unless_it_begins_with_one, everywhere)]).solve(task())[0]
+    answer = solve(task(), compose([Rule(unless_it_begins_with_one, everywhere)]))[0]
     assert answer.grid.tolist() == ASKED.tolist()
     assert answer.second is not None
     assert answer.second.grid.tolist() == further(ASKED).tolist()
@@ -113,7 +114,7 @@ class LeastSureInTheMiddle(Rule):
 
 def test_where_all_reflections_agree_the_second_choice_at_the_least_sure_cell_is_taken() -> None:
     expert = LeastSureInTheMiddle(plus_one, everywhere)
-    answer = compose([expert], reveal=ByConfidence(4)).solve(task())[0]
+    answer = solve(task(), compose([expert], reveal=ByConfidence(4)))[0]
     assert answer.first_right
     assert answer.second is not None
     different = np.argwhere(answer.second.grid != answer.grid).tolist()
@@ -124,7 +125,7 @@ def test_where_all_reflections_agree_the_second_choice_at_the_least_sure_cell_is
 
 def test_given_cells_are_kept_in_attempt_2_and_no_reflection_is_asked() -> None:
     expert = LeastSureInTheMiddle(plus_one, everywhere)
-    answer = compose([expert], reveal=ByConfidence(4)).solve(task(), given={(0, 0): 9})[0]
+    answer = solve(task(), compose([expert], reveal=ByConfidence(4)), given={(0, 0): 9})[0]
     assert answer.second is not None
     assert answer.second.grid[0, 0] == answer.grid[0, 0] == 9
     assert answer.second.grid[1, 2] == 7
@@ -133,7 +134,7 @@ def test_given_cells_are_kept_in_attempt_2_and_no_reflection_is_asked() -> None:
 
 def test_every_pass_is_counted() -> None:
     experts = halves()
-    answer = compose(experts, reveal=ByConfidence(4)).solve(task(), attempts=2)[0]
+    answer = solve(task(), compose(experts, reveal=ByConfidence(4)), attempts=2)[0]
     assert answer.second is not None
     assert answer.executed_passes == sum(expert.passes for expert in experts.values()) - _second_test(experts)
     assert answer.nominal_passes == 2 * 4
@@ -142,7 +143,7 @@ def test_every_pass_is_counted() -> None:
 def _second_test(experts: dict[str, Rule]) -> int:
     """What the other test of the task costs the same experts."""
     before = sum(expert.passes for expert in experts.values())
-    compose(experts, reveal=ByConfidence(4)).solve(task())
+    solve(task(), compose(experts, reveal=ByConfidence(4)))
     both = sum(expert.passes for expert in experts.values()) - before
     assert before == both
     return before // 2
@@ -150,18 +151,18 @@ def _second_test(experts: dict[str, Rule]) -> int:
 
 def test_one_attempt_is_enough_if_it_is_all_that_is_asked_for() -> None:
     expert = Rule(plus_one, everywhere)
-    answers = compose([expert], reveal=ByConfidence(4)).solve(task(), attempts=1)
+    answers = solve(task(), compose([expert], reveal=ByConfidence(4)), attempts=1)
     assert expert.passes == 2 * 4
     assert answers[0].second is None
     assert answers[0].alternative is answers[0].grid
     assert answers[0].executed_passes == 4
     with pytest.raises(InvalidInput, match="attempts: expected 1 or 2, got 3"):
-        compose([expert]).solve(task(), attempts=3)
+        solve(task(), compose([expert]), attempts=3)
 
 
 @pytest.mark.parametrize("method", ["mixture", "superdiff", "rne", "vote", "evidence", "soft-routing"])
 def test_every_method_has_a_second_attempt(method: str) -> None:
-    for answer in compose(halves(), method, reveal=ByConfidence(6)).solve(task(), seed=2):
+    for answer in solve(task(), compose(halves(), method, reveal=ByConfidence(6)), seed=2):
         if answer.second is not None:
             assert not np.array_equal(answer.second.grid, answer.grid)
         else:

@@ -25,7 +25,7 @@ def everywhere(place: torch.Tensor) -> torch.Tensor:
 
 
 def test_two_experts_that_each_know_half_solve_the_task() -> None:
-    answers = compose(halves()).solve(task())
+    answers = solve(task(), compose(halves()))
     assert len(answers) == 2
     assert answers[0].right is True
     assert answers[0].grid.tolist() == further(task().tests[0].input).tolist()
@@ -37,7 +37,7 @@ def test_two_experts_that_each_know_half_solve_the_task() -> None:
 
 def test_one_expert_alone_is_its_own_answer() -> None:
     expert = Rule(plus_one, everywhere)
-    answers = compose([expert], reveal=ByConfidence(4)).solve(task(), attempts=1)
+    answers = solve(task(), compose([expert], reveal=ByConfidence(4)), attempts=1)
     assert answers[0].right
     assert expert.passes == 8
     (alone,) = answers[0].alone
@@ -46,11 +46,11 @@ def test_one_expert_alone_is_its_own_answer() -> None:
 
 
 def test_a_published_task_is_solved_by_its_id() -> None:
-    by_id = compose(halves()).solve("0ca9ddb6", attempts=1)
+    by_id = solve("0ca9ddb6", compose(halves()), attempts=1)
     assert by_id.task == "0ca9ddb6"
     assert (
         by_id[0].grid.tolist()
-        == compose(halves()).solve(published_task("0ca9ddb6"), attempts=1)[0].grid.tolist()
+        == solve(published_task("0ca9ddb6"), compose(halves()), attempts=1)[0].grid.tolist()
     )
     with pytest.raises(
         DataError, match="0ca9ddb7: no file has this name, and it is not one of the 178 published"
@@ -59,7 +59,7 @@ def test_a_published_task_is_solved_by_its_id() -> None:
 
 
 def test_given_cells_are_kept_and_decided_by_nobody() -> None:
-    answer = compose(halves()).solve(task(), given={(0, 0): 6, (1, 3): 1})[0]
+    answer = solve(task(), compose(halves()), given={(0, 0): 6, (1, 3): 1})[0]
     assert answer.grid[0, 0] == 6
     assert answer.grid[1, 3] == 1
     assert answer.routing is not None
@@ -87,16 +87,16 @@ def test_given_cells_must_be_cells_and_colors(given: Any, sentence: str) -> None
 
 
 def test_a_test_is_answered_the_same_alone_and_after_others() -> None:
-    both = compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)).solve(task(), seed=3)
-    again = compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)).solve(task(), seed=3)
+    both = solve(task(), compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)), seed=3)
+    again = solve(task(), compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)), seed=3)
     assert both[1].canvas.tolist() == again[1].canvas.tolist()
-    other = compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)).solve(task(), seed=4)
+    other = solve(task(), compose(halves(), "fkc", particles=2, reveal=ByConfidence(4)), seed=4)
     assert both[1].canvas.tolist() != other[1].canvas.tolist()
 
 
 @pytest.mark.parametrize("factors", ["pixel", "row", "column", "block:2x2", "component", "whole"])
 def test_a_factor_speaks_with_one_voice_at_every_step(factors: str) -> None:
-    answer = compose(halves(), factors=factors, reveal=ByConfidence(5)).solve(task())[0]
+    answer = solve(task(), compose(halves(), factors=factors, reveal=ByConfidence(5)))[0]
     labels = partition(factors, 100, (10, 10), condition_of(task(), 0).query)
     of_cell = torch.arange(100) if labels is None else torch.as_tensor(labels).reshape(-1)
     assert answer.trace is not None
@@ -112,14 +112,14 @@ def test_a_factor_speaks_with_one_voice_at_every_step(factors: str) -> None:
 def test_components_are_those_of_the_query() -> None:
     """A piece that reaches one cell into the other's half is at first spoken for by its majority."""
     pair = Pair(grid([[3, 3, 3, 0]]), grid([[4, 4, 4, 0]]))
-    answer = compose(halves(), factors="component", reveal=ByConfidence(1)).solve(
-        Task("3", (pair,), (pair,))
+    answer = solve(
+        Task("3", (pair,), (pair,)), compose(halves(), factors="component", reveal=ByConfidence(1))
     )[0]
     assert answer.canvas[:4].tolist() == [4, 4, 5, 0]
 
 
 def test_networks_answer_too(tmp_path: Path) -> None:
-    answers = compose(tiny_experts(tmp_path), reveal=ByConfidence(4)).solve(task())
+    answers = solve(task(), compose(tiny_experts(tmp_path), reveal=ByConfidence(4)))
     assert [answer.grid.shape for answer in answers] == [(2, 4), (1, 2)]
     assert answers[0].team.names == ("trans-full", "conv-full")
 
@@ -128,7 +128,7 @@ def test_networks_answer_too(tmp_path: Path) -> None:
 def test_one_to_ten_demonstrations_fit(count: int, tmp_path: Path) -> None:
     many = Task("many", task().demonstrations[:1] * count, task().tests)
     assert condition_of(many, 0).present.shape == (1, count)
-    assert len(compose(tiny_experts(tmp_path), reveal=ByConfidence(2)).solve(many)) == 2
+    assert len(solve(many, compose(tiny_experts(tmp_path), reveal=ByConfidence(2)))) == 2
 
 
 def test_too_many_demonstrations_are_refused() -> None:
@@ -158,7 +158,7 @@ def test_large_grids_are_refused_by_place(where: str, sentence: str) -> None:
         else Task("big", (fine,), (fine, pair))
     )
     with pytest.raises(InvalidInput, match=sentence):
-        compose(halves()).solve(big)
+        solve(big, compose(halves()))
 
 
 def test_three_lines_to_an_answer(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_three_lines_to_an_answer(tmp_path: Path) -> None:
     assert from_file.task == "plus"
     assert from_file.right is None
     team = compose(halves())
-    by_team = team.solve(tmp_path / "plus.json"), team.solve(spell_task(task()))
+    by_team = solve(tmp_path / "plus.json", team), solve(spell_task(task()), team)
     for answers in (from_file, from_values, from_task, *by_team):
         assert answers[0].right
 
@@ -188,8 +188,10 @@ def test_a_file_of_several_tasks_is_not_one_task(tmp_path: Path) -> None:
 
 def test_a_step_can_be_heard_and_a_listener_can_stop_it() -> None:
     heard: list[tuple[int, int]] = []
-    compose(halves(), reveal=ByConfidence(4)).solve(
-        task(), on_step=lambda done, total: heard.append((done, total))
+    solve(
+        task(),
+        compose(halves(), reveal=ByConfidence(4)),
+        on_step=lambda done, total: heard.append((done, total)),
     )
     assert heard[:4] == [(25, 100), (50, 100), (75, 100), (100, 100)]
 
@@ -197,4 +199,4 @@ def test_a_step_can_be_heard_and_a_listener_can_stop_it() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        compose(halves()).solve(task(), on_step=stop)
+        solve(task(), compose(halves()), on_step=stop)

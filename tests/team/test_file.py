@@ -12,6 +12,7 @@ import torch
 from factordiff import ByMargin, Mixture, Repaired, compose
 from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.networks.store import load_expert, save_expert
+from factordiff.solving.solver import solve
 from factordiff.team.file import shipped_teams
 from tests.networks.small_networks import stir
 from tests.solving_experts import halves, task, tiny_experts
@@ -32,7 +33,7 @@ def test_a_team_comes_back_as_it_was(tmp_path: Path) -> None:
     assert again.layout == (10, 10)
     assert again.reveal == "margin:0.9+repair:0.5"
     before = compose(tiny_experts(tmp_path), temperatures=[1, 0.5], factors="block:2x2", reveal=again.reveal)
-    assert again.solve(task())[0].grid.tolist() == before.solve(task())[0].grid.tolist()
+    assert solve(task(), again)[0].grid.tolist() == solve(task(), before)[0].grid.tolist()
 
 
 def test_weights_that_changed_are_refused(tmp_path: Path) -> None:

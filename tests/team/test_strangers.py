@@ -12,6 +12,7 @@ import torch
 from factordiff import compose
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.router_store import save_router
+from factordiff.solving.solver import solve
 from tests.hostile import JUNK, MISSING, Change, check_refused, in_json, instead, texts
 from tests.solving_experts import task, tiny_experts
 
@@ -91,7 +92,7 @@ def test_a_hostile_router_in_a_team_is_a_sentence(what: str, experts: list[str],
 def test_the_file_itself_is_well(experts: list[str], tmp_path: Path) -> None:
     team = compose(saved(experts, tmp_path))
     assert team.options == {"temperatures": (1.0, 0.5), "factors": "block:2x2"}
-    assert team.solve(task())[0].grid is not None
+    assert solve(task(), team)[0].grid is not None
     assert torch.equal(
         team.members[0].expert.vector,  # type: ignore[attr-defined]
         compose(experts).members[0].expert.vector,  # type: ignore[attr-defined]

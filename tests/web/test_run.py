@@ -11,7 +11,7 @@ from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
 from factordiff.networks.named import NamedExpert
 from factordiff.networks.store import save_expert
-from factordiff.solving.solver import solve_task
+from factordiff.solving.solver import solve
 from factordiff.team.team import Team
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry
@@ -51,7 +51,7 @@ def test_the_answer_for_a_seed_is_the_solvers(registry: ExpertRegistry, method: 
         reveal=request.rule,
     )
     parsed = parse_task(two_tests, "yours", "body")
-    solved = solve_task(team, parsed, seed=seed, given={(0, 1): 8}, attempts=1)[1]
+    solved = solve(parsed, team, seed=seed, given={(0, 1): 8}, attempts=1)[1]
     assert events[-1]["canvas"] == solved.canvas.tolist()
     assert events[-1]["grid"] == solved.grid.tolist()
     second = events[-1]["alternative"]
@@ -71,7 +71,7 @@ def test_what_is_left_out_is_as_the_command_line_has_it(registry: ExpertRegistry
     )
     perform(prepare(request, registry), events.append, lambda: None)
     team = Team(tuple(NamedExpert(name, registry[name].expert) for name in registry.names()), method)
-    solved = solve_task(team, parse_task(task(), "yours", "body"), seed=2, attempts=1)[0]
+    solved = solve(parse_task(task(), "yours", "body"), team, seed=2, attempts=1)[0]
     assert events[-1]["canvas"] == solved.canvas.tolist()
 
 

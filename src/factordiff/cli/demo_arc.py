@@ -23,6 +23,7 @@ from factordiff.files import check_folder
 from factordiff.sampling.path import NOBODY, path_steps
 from factordiff.solving.answer import Answer
 from factordiff.solving.pictures import animation, picture, save_animation, save_picture
+from factordiff.solving.solver import solve
 from factordiff.team.team import Team, compose
 
 PUBLISHED = 6  # tests shown: the first of the fixed list, not hand-picked
@@ -49,7 +50,7 @@ def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: i
     for index in range(len(queries)):
         task = queries.task(index)
         with console.status(f"test {index + 1} of {len(queries)}: {task.id}"):
-            (answer,) = team.solve(task, attempts=1)
+            (answer,) = solve(task, team, attempts=1)
             answers.append(answer)
             _ = answer.alone  # asked now, while the status line says what is going on
     place = featured(answers)
@@ -92,7 +93,7 @@ def watched(console: Console, team: Team, answer: Answer) -> Answer:
     """The same test answered in many small steps, shown as it fills; the quick answer where only that is right."""
     with console.status(f"{answer.task} in {STEPS} steps"):
         slow = replace(team, reveal=f"confidence:{STEPS}")
-        (stepped,) = slow.solve(answer.question.task, attempts=1)
+        (stepped,) = solve(answer.question.task, slow, attempts=1)
     if answer.first_right and not stepped.first_right:
         stepped = answer
     if console.is_terminal:

@@ -33,7 +33,7 @@ from factordiff.solving.pictures import (
     save_animation,
     save_picture,
 )
-from factordiff.solving.solver import check_task
+from factordiff.solving.solver import check_task, solve
 from factordiff.solving.sources import would_be_read
 from factordiff.solving.wording import tally
 from factordiff.team.team import Team
@@ -118,7 +118,7 @@ def answer_all(team: Team, tasks: Sequence[Task | Refusal], seed: int, outputs: 
                 continue
             assert isinstance(task, Task)
             with console.status(f"{escape(printable(task.id))} ({number + 1} of {len(tasks)})"):
-                solved.append(team.solve(task, seed=seed, attempts=outputs.attempts))
+                solved.append(solve(task, team, seed=seed, attempts=outputs.attempts))
             submission.add(solved[-1])
             if outputs.show:
                 console.print(f"\n[bold]{escape(printable(task.id))}[/]")

@@ -36,7 +36,7 @@ def solve(
     on_step: OnStep | None = None,
     **composition: Any,
 ) -> TaskAnswers:
-    """The answers to every test of a task: a `Task`, ARC's JSON as Python values, a file's path or a published task's id.
+    """The answers to every test of a task: a `Task`, ARC's JSON as Python values, a file's path, or an id.
 
     `experts` are a team, or what `compose` takes, and `composition` its further arguments: temperatures, factors,
     reveal, device and so on. Attempt 1 is the composition's answer. Attempt 2 is the team's best other one
