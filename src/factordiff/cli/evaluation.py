@@ -21,7 +21,8 @@ from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import OWN, RunContext, RunSettings, header, run_row
 from factordiff.experts.registry import distinct_names, find_expert
 from factordiff.files import check_outputs
-from factordiff.networks.store import load_expert, read_config, weight_hash
+from factordiff.networks.named import load_named
+from factordiff.networks.store import weight_hash
 from factordiff.report.code_version import commit
 from factordiff.report.outcomes import Outcomes, read_outcomes
 from factordiff.report.record import QUESTIONS
@@ -108,12 +109,11 @@ def measure(request: EvalRequest, console: Console, out: Path | None) -> tuple[O
     dataset = Dataset.load(device) if request.data is None else Dataset.load(device, request.data)
     queries = dataset.evaluation(request.split, rounds=request.rounds)  # type: ignore[arg-type]
     settings = request.settings(device, len(queries))
-    folders = [find_expert(name).folder for name in request.experts]
-    experts = [load_expert(folder, device, DTYPES[settings.dtype]) for folder in folders]
+    loaded = [load_named(name, device, DTYPES[settings.dtype]) for name in request.experts]
+    experts: list[Any] = [one.expert for one in loaded]
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
-    objectives = [str(read_config(folder)["about"].get("objective", "full")) for folder in folders]
-    weights = {name: weight_hash(folder) for name, folder in zip(row.experts, folders, strict=True)}
+    weights = {name: one.sha256 for name, one in zip(row.experts, loaded, strict=True)}
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
     router = dict(row.others).get("router")
     if router is not None:
@@ -132,7 +132,7 @@ def measure(request: EvalRequest, console: Console, out: Path | None) -> tuple[O
         run_row(
             row,
             experts,
-            objectives,
+            [one.objective for one in loaded],
             queries,
             about,
             settings,

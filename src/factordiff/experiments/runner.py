@@ -14,8 +14,7 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings, header, run_row
 from factordiff.experts.expert import Expert
-from factordiff.experts.registry import find_expert
-from factordiff.networks.store import load_expert, read_config, weight_hash
+from factordiff.networks.named import load_named
 from factordiff.report.findings import finding_path, has_finding, write_finding
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.run_spec import RunSpec
@@ -152,15 +151,14 @@ def shipped_experts(
 
     def known(name: str) -> Known:
         if name not in loaded:
-            folder = find_expert(folders.get(name, name)).folder
-            config = read_config(folder)
-            expert = load_expert(folder, device, dtype)
+            one = load_named(folders.get(name, name), device, dtype)
+            about = one.config["about"]
             loaded[name] = Known(
-                expert,
-                str(config["about"].get("objective", "full")),
-                weight_hash(folder),
-                int(config["parameters"]),
-                config["about"].get("started_from", {}).get("weights", ""),
+                one.expert,
+                one.objective,
+                one.sha256,
+                int(one.config["parameters"]),
+                about.get("started_from", {}).get("weights", ""),
             )
         return loaded[name]
 

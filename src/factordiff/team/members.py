@@ -9,10 +9,9 @@ import torch
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.experts.registry import distinct_names, find_expert
-from factordiff.networks.named import NamedExpert
+from factordiff.experts.registry import distinct_names
+from factordiff.networks.named import NamedExpert, load_named
 from factordiff.networks.network import Network
-from factordiff.networks.store import load_expert, read_config
 
 ExpertLike = str | Path | Expert
 
@@ -20,9 +19,8 @@ ExpertLike = str | Path | Expert
 def named_expert(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> NamedExpert:
     """The member that a person named: a shipped expert, a folder, or an object that is an expert."""
     if isinstance(expert, str | Path):
-        found = find_expert(expert)
-        objective = str(read_config(found.folder).get("about", {}).get("objective", "full"))
-        return NamedExpert(name or found.name, load_expert(found.folder, device), objective, found.folder)
+        loaded = load_named(expert, device)
+        return replace(loaded, name=name or loaded.name)
     if not isinstance(expert, Expert):
         raise InvalidInput(
             f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "

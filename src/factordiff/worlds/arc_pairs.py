@@ -10,8 +10,7 @@ import torch
 from factordiff.arc.artefact import load_manifest
 from factordiff.arc.grid import SIDE
 from factordiff.errors import InvalidInput
-from factordiff.experts.registry import find_expert
-from factordiff.networks.store import load_expert, read_config, weight_hash
+from factordiff.networks.named import load_named
 from factordiff.worlds.arc_lists import SIZES, arc_list
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.metric import EXACT
@@ -48,13 +47,13 @@ def load_experts(
     unknown = sorted(set(folders) - set(names))
     if unknown:
         raise InvalidInput(f"expert: this world has no {unknown[0]!r}; expected {', '.join(names)}")
-    found = {name: find_expert(folders.get(name, name)).folder for name in names}
     gpu = torch.device(device).type == "cuda"
     dtype, said = (torch.bfloat16, ", bfloat16") if gpu else (torch.float32, "")
+    found = {name: load_named(folders.get(name, name), device, dtype) for name in names}
     return Experts(
-        {name: load_expert(folder, device, dtype) for name, folder in found.items()},
-        [str(read_config(folder)["about"].get("objective", "full")) for folder in found.values()],
-        {name: f"{weight_hash(folder)}{said}" for name, folder in found.items()},
+        {name: one.expert for name, one in found.items()},
+        [one.objective for one in found.values()],
+        {name: f"{one.sha256}{said}" for name, one in found.items()},
     )
 
 
