@@ -12,9 +12,20 @@ from factordiff.composition import factors
 from factordiff.composition.factors import Partition
 from factordiff.errors import InvalidInput
 
+# The only table of names; what the help says, what a page may ask for and what worlds try are read off it.
 NAMES = ("pixel", "row", "column", "block:HxW", "component", "whole", "near:R")
+EXAMPLES = tuple(name.replace("HxW", "2x2").replace(":R", ":2") for name in NAMES)
 _BLOCK = re.compile(r"block:([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
 _NEAR = re.compile(r"near:([1-9][0-9]{0,3})")
+
+
+def pattern(number: str) -> str:
+    """A regular expression for every name, if `number` is one for the sizes in it.
+
+    >>> pattern("[12]")
+    'pixel|row|column|block:[12]x[12]|component|whole|near:[12]'
+    """
+    return "|".join(NAMES).replace("HxW", f"{number}x{number}").replace(":R", f":{number}")
 
 
 def check_factors(name: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from factordiff.composition.factor_names import EXAMPLES
 from factordiff.errors import InvalidInput
 from factordiff.schema.bound import shown
 
@@ -124,7 +125,7 @@ BETA = Option("beta", "Exponents of the product.", per_expert=True)
 TEMPERATURES = Option("temperatures", "Routing temperatures.", per_expert=True, above=True)
 FACTORS = Option(
     "factors",
-    "pixel, row, column, block:2x2, component, whole, near:2 (evidence alone), or labels.",
+    f"{', '.join(EXAMPLES)} (evidence alone), or labels.",
     kind="factors",
     default="pixel",
 )

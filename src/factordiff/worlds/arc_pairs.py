@@ -9,6 +9,7 @@ import torch
 
 from factordiff.arc.artefact import load_manifest
 from factordiff.arc.grid import SIDE
+from factordiff.composition.factor_names import EXAMPLES
 from factordiff.errors import InvalidInput
 from factordiff.networks.named import load_named
 from factordiff.worlds.arc_lists import SIZES, arc_list
@@ -61,7 +62,7 @@ class ArcPair(Plain):
     """Held-out RE-ARC queries; clusters are tasks. `expert=FOLDER` puts other weights in an expert's place."""
 
     metric = EXACT
-    factors = ("pixel", "row", "column", "block:2x2", "component", "whole")
+    factors = tuple(name for name in EXAMPLES if not name.startswith("near"))
     layout = (SIDE, SIDE)
     batch = 48
     sizes = SIZES
