@@ -19,11 +19,6 @@ def sigma(t: Time) -> Time:
     return -torch.log1p(-t)
 
 
-def inverse_sigma(noise: Time) -> Time:
-    r"""The time at which the noise level is reached: $t = 1-e^{-\sigma}$."""
-    return -torch.expm1(-noise)
-
-
 def loss_weight(t: Time) -> Time:
     r"""The weight of a time in the NELBO: $w_t = \sigma'_t / (e^{\sigma_t}-1) = 1/t$.
 

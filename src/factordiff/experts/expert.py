@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.types import CellLogProbs, Cells, Tokens
+from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
 
@@ -56,11 +56,6 @@ class Demonstrated(Protocol):
     def leave_one_out(self) -> Sequence[LeftOut]:
         """Each demonstration in turn as the question, with the others as its demonstrations."""
         ...
-
-
-def voices(expert: Expert) -> int:
-    """How many experts it speaks for: one, unless it is a chorus."""
-    return int(getattr(expert, "voices", 1))
 
 
 def substitute(
@@ -116,8 +111,3 @@ def rebuilt(nested: Any, tensors: Iterator[Tensor]) -> Any:
         parts = [rebuilt(part, tensors) for part in nested]
         return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
     return nested
-
-
-def masked_cells(x_t: Tokens, vocabulary: Vocabulary) -> Cells:
-    """The cells still hidden."""
-    return x_t == vocabulary.mask
