@@ -18,7 +18,7 @@ from factordiff.cli.bench import DEFAULT_RULE
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.networks.store import build, load_expert, save_expert, weight_hash
 from factordiff.sampling.reveal import ByConfidence
-from factordiff.sampling.rules import reveal_rule, rule_named
+from factordiff.sampling.rules import reveal_rule
 
 SMALL = {"width": 16, "context": 16, "latents": 2, "encoder": 8, "head": "default", "cycles": [1, 1]}
 
@@ -135,14 +135,14 @@ def test_the_curve_is_drawn(folders: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_rule_of_the_bench_is_the_rule_of_the_solver() -> None:
-    assert rule_named(DEFAULT_RULE) == reveal_rule("fast")
+    assert reveal_rule(DEFAULT_RULE) == reveal_rule("fast")
 
 
 def test_every_rule_of_the_grid_exists() -> None:
     assert len(every_rule()) == sum(map(len, GRID.values())) + len(REPAIRED)
     assert Point("margin:0.8+repair:0.5", 1.0, 1.0, 1.0).family == "margin+repair"
     for rule in every_rule():
-        rule_named(rule)
+        reveal_rule(rule)
     assert drawn([Point("margin:0.9", 0.5, 0.9, 10.0)], "margin:0.9", "one point").startswith(b"\x89PNG")
 
 

@@ -21,7 +21,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired, entropy, error_probability
 from factordiff.sampling.reveal import ByConfidence, Posterior, RevealRule
-from factordiff.sampling.rules import RULES, rule_named
+from factordiff.sampling.rules import RULES, reveal_rule
 from factordiff.sampling.sampler import sample
 from factordiff.state import SamplerState
 from factordiff.toy.law import exact_law
@@ -284,12 +284,12 @@ def test_a_repair_with_nothing_in_doubt_costs_nothing() -> None:
 
 
 def test_rules_by_name() -> None:
-    assert rule_named("margin:0.9") == ByMargin(0.9)
-    assert rule_named("entropy:0") == ByEntropy(0.0)
-    assert rule_named("product:0.5") == ByProduct(0.5)
-    assert rule_named("frechet:0.5") == ByProduct(0.5, "frechet")
-    assert rule_named("confidence:7") == ByConfidence(7)
-    assert rule_named("entropy:0.1+repair:0.5") == Repaired(ByEntropy(0.1), 0.5)
+    assert reveal_rule("margin:0.9") == ByMargin(0.9)
+    assert reveal_rule("entropy:0") == ByEntropy(0.0)
+    assert reveal_rule("product:0.5") == ByProduct(0.5)
+    assert reveal_rule("frechet:0.5") == ByProduct(0.5, "frechet")
+    assert reveal_rule("confidence:7") == ByConfidence(7)
+    assert reveal_rule("entropy:0.1+repair:0.5") == Repaired(ByEntropy(0.1), 0.5)
     assert set(RULES) == {"confidence", "ancestral", "margin", "entropy", "product", "frechet", "block"}
 
 
@@ -307,21 +307,21 @@ BAD: dict[str, tuple[str, Any]] = {
     ),
     "no such rule": (
         "reveal: expected fast, exact, or one of .*, got 'fast:1'",
-        lambda: rule_named("fast:1"),
+        lambda: reveal_rule("fast:1"),
     ),
-    "no number": ("reveal: expected a number after 'margin', .* got 'margin'", lambda: rule_named("margin")),
-    "no whole number": ("reveal: expected a number after 'confidence'", lambda: rule_named("confidence:x")),
+    "no number": ("reveal: expected a number after 'margin', .* got 'margin'", lambda: reveal_rule("margin")),
+    "no whole number": ("reveal: expected a number after 'confidence'", lambda: reveal_rule("confidence:x")),
     "no margin of repair": (
         "reveal: expected a margin after 'repair'",
-        lambda: rule_named("margin:1+repair:x"),
+        lambda: reveal_rule("margin:1+repair:x"),
     ),
     "nothing to repair": (
         "reveal: expected fast, exact, or one of .*, got ''",
-        lambda: rule_named("+repair:0.5"),
+        lambda: reveal_rule("+repair:0.5"),
     ),
     "number out of range": (
         "threshold: expected a number from 0 to 1, got 7",
-        lambda: rule_named("margin:7"),
+        lambda: reveal_rule("margin:7"),
     ),
 }
 

@@ -15,7 +15,7 @@ from factordiff.engine.engine import Engine
 from factordiff.experts.expert import Expert
 from factordiff.pictures import png
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct
-from factordiff.sampling.rules import REPAIR, rule_named
+from factordiff.sampling.rules import REPAIR, reveal_rule
 
 # Not as strict as can be: those settings are the loop again, at its price.
 GRID: dict[str, tuple[float, ...]] = {
@@ -78,7 +78,7 @@ def accuracy_against_passes(
     tasks = queries.task_indices.cpu().numpy()
     for rule in rules if rules is not None else every_rule():
         on_rule(rule)
-        reveal = rule_named(rule)
+        reveal = reveal_rule(rule)
         drawn = engine.sample(experts, composition, x_t, condition, reveal=reveal)
         right = drawn.x_0 == x_0
         exact = right.all(-1).cpu().numpy()

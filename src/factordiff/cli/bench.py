@@ -60,11 +60,11 @@ def bench(
     from factordiff.networks.store import load_expert, weight_hash
     from factordiff.report.code_version import commit
     from factordiff.sampling.request import check_memory
-    from factordiff.sampling.rules import rule_named
+    from factordiff.sampling.rules import reveal_rule
 
     check_outputs({option: file for option, file in (("--out", out), ("--curve", curve)) if file is not None})
     where = choose_device(device)
-    chosen = rule_named(rule)
+    chosen = reveal_rule(rule)
     names = [name.strip() for name in experts.split(",") if name.strip()]
     if not names:
         raise InvalidInput("experts: expected at least one name or folder, got none")

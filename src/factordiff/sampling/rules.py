@@ -34,38 +34,35 @@ PRESETS: dict[str, RevealRule] = {"fast": ByProduct(0.99), "exact": ByConfidence
 
 
 def reveal_rule(given: str | RevealRule) -> RevealRule:
-    """A rule stands for itself; a name is a preset (`fast`, `exact`) or a rule with its number (`rule_named`).
+    """A rule stands for itself; a name is a preset (`fast`, `exact`) or a rule with its number.
+
+    `+repair:0.5` behind it takes back what was committed at that margin or less.
 
     >>> reveal_rule("exact")
     ByConfidence(steps=128)
+    >>> reveal_rule("margin:0.9")
+    ByMargin(threshold=0.9)
+    >>> reveal_rule("block:32x8:random")
+    ByBlock(length=32, steps=8, order='random', end=None, end_last=False)
+    >>> reveal_rule("margin:0.9+repair:0.5")
+    Repaired(rule=ByMargin(threshold=0.9), threshold=0.5, rounds=1)
     """
     if isinstance(given, RevealRule):
         return given
     if not isinstance(given, str):
         raise InvalidInput(f"reveal: expected a name or a reveal rule, got {given!r}")
-    return PRESETS[given] if given in PRESETS else rule_named(given)
-
-
-def rule_named(text: str) -> RevealRule:
-    """The rule of a name and its number; `+repair:0.5` behind it takes back what was committed at that margin or less.
-
-    >>> rule_named("margin:0.9"), rule_named("confidence:128")
-    (ByMargin(threshold=0.9), ByConfidence(steps=128))
-    >>> rule_named("block:32x8:random")
-    ByBlock(length=32, steps=8, order='random', end=None, end_last=False)
-    >>> rule_named("margin:0.9+repair:0.5")
-    Repaired(rule=ByMargin(threshold=0.9), threshold=0.5, rounds=1)
-    """
-    plain, repaired, threshold = text.partition(REPAIR)
+    if given in PRESETS:
+        return PRESETS[given]
+    plain, repaired, threshold = given.partition(REPAIR)
     if not repaired:
-        return _plain(text)
+        return _plain(given)
     try:
         return Repaired(_plain(plain), float(threshold))
     except InvalidInput:
         raise
     except ValueError as error:
         raise InvalidInput(
-            f"reveal: expected a margin after 'repair', as {REPAIR}0.5, got {text!r}"
+            f"reveal: expected a margin after 'repair', as {REPAIR}0.5, got {given!r}"
         ) from error
 
 
