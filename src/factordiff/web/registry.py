@@ -11,8 +11,7 @@ import torch
 from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
-from factordiff.experts.registry import find_expert
-from factordiff.networks.store import load_expert, read_config
+from factordiff.networks.named import load_named
 from factordiff.web.familiarity import KnownTasks
 
 
@@ -47,12 +46,11 @@ class ExpertRegistry:
         """Shipped experts by name and others by folder; a folder is called by its last name."""
         entries: list[RegisteredExpert] = []
         for given in experts:
-            found = find_expert(given)
-            config = read_config(found.folder)
+            loaded = load_named(given, device)
+            config = loaded.config
             about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
-            objective = str(config.get("about", {}).get("objective", "full"))
-            name = _unused(found.name, [entry.name for entry in entries])
-            entries.append(RegisteredExpert(name, load_expert(found.folder, device), objective, about))
+            name = _unused(loaded.name, [entry.name for entry in entries])
+            entries.append(RegisteredExpert(name, loaded.expert, loaded.objective, about))
         return cls(entries, device)
 
     def __getitem__(self, name: str) -> RegisteredExpert:

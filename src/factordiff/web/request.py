@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from factordiff.arc.grid import SIDE
 from factordiff.arc.task import Task, parse_task
+from factordiff.composition.factor_names import pattern
 from factordiff.composition.method import MethodSpec, spec, specs
 from factordiff.composition.options import Option
 from factordiff.errors import InvalidInput
@@ -25,7 +26,8 @@ from factordiff.solving.solver import check_task
 from factordiff.web.limits import API_VERSION, Limits
 
 # A block may not be larger than the canvas, and its digits not so many that reading them takes long.
-FACTORS = r"^(pixel|row|column|component|whole|block:([1-9]|10)x([1-9]|10)|near:([1-9]|10))$"
+SIZE = "([1-9]|10)"  # a factor is no larger than the canvas
+FACTORS = f"^({pattern(SIZE)})$"
 WORK = ("particles", "runs")  # options that multiply what a solve costs
 LARGEST_WHOLE = 2**53 - 1  # the largest whole number that JavaScript keeps
 
