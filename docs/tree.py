@@ -27,6 +27,7 @@ ORDER = [
 ]  # fmt: skip
 # Folders and files that cannot speak for themselves.
 SPEECHLESS = {
+    "__init__.pyi": "The public list: every name and its home.",
     "arc/data": "The built data set: arrays, manifest, the measurements behind the choice of tasks.",
     "py.typed": "The package carries its types.",
     "text/packages.json": "The packages of the corpus: version, licence and sha256 of each.",
