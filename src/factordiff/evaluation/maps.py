@@ -12,11 +12,10 @@ from factordiff.arc.grid import COLORS
 from factordiff.composition.routing import Routing
 from factordiff.composition.single import Single
 from factordiff.experts.expert import Expert
+from factordiff.sampling.path import NOBODY, decided_by
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.trace import Trace
-
-NOBODY = -1
 
 
 def routing_maps(
@@ -52,20 +51,11 @@ def routing_maps(
             "truth": x_0[row].tolist(),
             "answer": routed.x_0[row].tolist(),
             "alone": [answers[row] for answers in alone],
-            "decided": decided(routed.trace, row),
+            "decided": decided_by(routed, row),
             "frames": way(routed.trace, row, frames),
         }
         for row, query in enumerate(index)
     ]
-
-
-def decided(trace: Trace, item: int) -> list[int]:
-    """The expert that decided each cell when it was revealed."""
-    map_ = [NOBODY] * len(trace.start[item])
-    for step in trace.steps:
-        for cell in step.revealed[item][0]:
-            map_[cell] = NOBODY if step.routing is None else step.routing[item][0][cell]
-    return map_
 
 
 def way(trace: Trace, item: int, frames: int) -> list[dict[str, list[int]]]:
