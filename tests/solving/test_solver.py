@@ -200,3 +200,9 @@ def test_a_step_can_be_heard_and_a_listener_can_stop_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         solve(task(), compose(halves()), on_step=stop)
+
+
+@pytest.mark.parametrize(("option", "value"), [("method", "mixture"), ("temperatures", [1.0, 0.5])])
+def test_a_team_keeps_its_method_and_numbers(option, value) -> None:
+    with pytest.raises(InvalidInput, match=f"{option}: a team has its method and numbers already"):
+        solve(task(), compose(halves()), **{option: value})
