@@ -15,8 +15,8 @@ from factordiff.web.library import Library
 from factordiff.web.record import Recording, record, record_all, tasks_that_hold
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.site import bundled, write_site
-from factordiff.web.stories import Story, StoryRun, StoryTask, stories_for, tellable
-from factordiff.web.story_list import STORIES
+from factordiff.web.stories import Story, StoryRun, StoryTask
+from factordiff.web.story_list import STORIES, stories_for, tellable
 from tests.web.serving import LIBRARY
 from tests.web.stubs import CELL, Knower, answers_of, copying
 
@@ -144,7 +144,7 @@ def test_names_are_told_apart_and_there_are_a_dozen() -> None:
 
 
 def test_experts_that_are_not_here_tell_no_story() -> None:
-    assert tellable(STORIES, copying()) == []
+    assert tellable(copying()) == []
     assert stories_for(copying(), LIBRARY) == []
 
 

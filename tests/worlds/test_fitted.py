@@ -55,11 +55,11 @@ def test_nobody_learns_from_what_is_asked_in_the_end() -> None:
     validation = asked(32, 2)[1]
     seen: list[torch.Tensor] = []
     with pytest.MonkeyPatch.context() as patch:
-        hear, value_of = router_fitting.hear, fitting.value_of
+        predict, value_of = router_fitting.predict, fitting.value_of
         patch.setattr(
             router_fitting,
-            "hear",
-            lambda them, some, **named: seen.append(some.answers) or hear(them, some, **named),
+            "predict",
+            lambda them, some, **named: seen.append(some.answers) or predict(them, some, **named),
         )
         patch.setattr(
             fitting,

@@ -113,12 +113,11 @@ def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
     from factordiff.web.library import Library
     from factordiff.web.record import record_all
     from factordiff.web.site import check_folder, write_site
-    from factordiff.web.stories import tellable
-    from factordiff.web.story_list import STORIES
+    from factordiff.web.story_list import tellable
 
     library = Library()
     check_folder(folder)
-    stories = tellable(STORIES, registry)
+    stories = tellable(registry)
     if not stories:
         raise Unavailable("export: these experts tell none of the stories; leave --experts out")
     with Progress(console=console, transient=True) as progress:
@@ -144,10 +143,9 @@ def _curate(name: str, registry: ExpertRegistry, console: Console) -> None:
 
     from factordiff.web.library import Library
     from factordiff.web.record import tasks_that_hold
-    from factordiff.web.stories import tellable
-    from factordiff.web.story_list import STORIES
+    from factordiff.web.story_list import tellable
 
-    known = {story.name: story for story in tellable(STORIES, registry)}
+    known = {story.name: story for story in tellable(registry)}
     if name not in known:
         raise Unavailable(
             f"curate: these experts tell {', '.join(known) or 'none of the stories'}, got {name!r}"

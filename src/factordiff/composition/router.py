@@ -21,7 +21,7 @@ from factordiff.composition.router_features import Features, feature_names, feat
 from factordiff.errors import InvalidInput
 from factordiff.networks.parameters import Layout, Slot, Weights
 from factordiff.schema.fields import check_fields
-from factordiff.schema.objects import Maybe, Pair
+from factordiff.schema.objects import Maybe, Two
 from factordiff.schema.values import Choice, Flag, Whole
 from factordiff.state import SamplerState
 from factordiff.types import Cells, ExpertCells, ExpertLogProbs, Tokens
@@ -48,7 +48,7 @@ class RouterConfig:
     values: Annotated[int, Whole(1, 1_000_000)]
     kind: Annotated[Kind, Choice(get_args(Kind))] = "shared"
     head: Annotated[Head, Choice(get_args(Head))] = "mixture"
-    layout: Annotated[tuple[int, int] | None, Maybe(Pair(Whole(1)))] = None
+    layout: Annotated[tuple[int, int] | None, Maybe(Two(Whole(1)))] = None
     evidence: Annotated[bool, Flag()] = False
     bias: Annotated[bool, Flag()] = False
     complement: Annotated[bool, Flag()] = False

@@ -19,11 +19,11 @@ from factordiff.networks.weight_file import read_weights
 from factordiff.schema.fields import read_fields
 from factordiff.schema.json_file import read_object
 from factordiff.schema.objects import Listed, Maybe, Named, Parts
-from factordiff.schema.values import Text
+from factordiff.schema.values import String
 
 TYPE = "factordiff-router"
 CARD = "README.md"
-FITTED = Listed(Parts({"name": Text(), "weights": Maybe(Text())}), 1_000)  # the experts it was fitted to
+FITTED = Listed(Parts({"name": String(), "weights": Maybe(String())}), 1_000)  # the experts it was fitted to
 
 
 def save_router(router: Router, folder: str | Path) -> Router:

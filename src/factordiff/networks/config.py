@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from factordiff.errors import InvalidInput
 from factordiff.networks.parameters import Slot
 from factordiff.schema.fields import check_fields
-from factordiff.schema.objects import Pair
+from factordiff.schema.objects import Two
 from factordiff.schema.values import Choice, Flag, Whole
 
 # What no file may exceed. Sizes that weights depend on must also agree with the weight file before anything is made;
@@ -58,7 +58,7 @@ class NetworkConfig(ABC):
 class RefinementConfig(NetworkConfig):
     """What the two backbones with iterative refinement have in common; each adds its own."""
 
-    layout: Annotated[tuple[int, int], Pair(Whole(1, 1_024))] = (10, 10)
+    layout: Annotated[tuple[int, int], Two(Whole(1, 1_024))] = (10, 10)
     width: Annotated[int, CHANNELS] = 144
     context: Annotated[int, CHANNELS] = 144
     heads: Annotated[int, Whole(1, 1_024)] = 4
@@ -67,7 +67,7 @@ class RefinementConfig(NetworkConfig):
     field: Annotated[bool, Flag()] = True
     slots: Annotated[int, Whole(1, 64)] = 3
     head: Annotated[str, Choice(("zero", "default"))] = "zero"
-    cycles: Annotated[tuple[int, int], Pair(Whole(1, 64))] = (2, 2)
+    cycles: Annotated[tuple[int, int], Two(Whole(1, 64))] = (2, 2)
     # Whether padding is told from value 0, and whether it is the paper's network to the letter. Weights of before have
     # no such fields.
     sees_sizes: Annotated[bool, Flag()] = False

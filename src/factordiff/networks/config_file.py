@@ -7,11 +7,11 @@ from typing import Any
 from factordiff.diffusion.objectives import OBJECTIVES
 from factordiff.errors import InvalidInput
 from factordiff.schema.objects import Named, Parts
-from factordiff.schema.values import Choice, Flag, Real, Text, Whole
+from factordiff.schema.values import Choice, Flag, Real, String, Whole
 
 TYPE = "factordiff"
 _READ = {
-    "preset": Text(100),
+    "preset": String(100),
     "seed": Whole(),
     "network": Named(),
     "emphasis": Named(),
@@ -19,13 +19,13 @@ _READ = {
     **dict.fromkeys(("lr", "lr_rest", "agreement"), Real(0.0)),
 }
 SETTINGS = Parts(_READ, optional=tuple(_READ), more=True)  # the others are read by nobody
-STARTED_FROM = Parts({"weights": Text(), "about": Named(), "new_head": Flag()}, optional=("new_head",))
+STARTED_FROM = Parts({"weights": String(), "about": Named(), "new_head": Flag()}, optional=("new_head",))
 # What weights say about themselves, and about those that they were at first.
 ABOUT = Parts(
     {
         "objective": Choice(tuple(OBJECTIVES)),
         "step": Whole(),
-        "data": Text(),
+        "data": String(),
         "settings": SETTINGS,
         "started_from": STARTED_FROM,
     },
@@ -35,7 +35,7 @@ ABOUT = Parts(
 EXPERT = Parts(
     {
         "model_type": Choice((TYPE,)),
-        "backbone": Text(100),
+        "backbone": String(100),
         "network": Named(),
         "parameters": Whole(1),
         "about": Named(),

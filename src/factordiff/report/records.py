@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from factordiff.errors import DataError, InvalidInput
-from factordiff.evaluation.record_schema import BATCH, CELLS, HEADER, RECORD
 from factordiff.files import MOST_UNPACKED, append_whole, gzip_members, read_regular, write_whole
 from factordiff.report.record import Record
+from factordiff.report.record_schema import BATCH, CELLS, HEADER, RECORD
 from factordiff.schema.json_file import parse_object
 from factordiff.schema.values import Whole
 

@@ -11,7 +11,7 @@ from factordiff.schema.bound import Bound, shown
 
 
 @dataclass(frozen=True)
-class Pair(Bound):
+class Two(Bound):
     """Two values of one kind: a list in JSON, a tuple here."""
 
     each: Bound

@@ -77,7 +77,7 @@ class Flag(Bound):
 
 
 @dataclass(frozen=True)
-class Text(Bound):
+class String(Bound):
     """A text that is not too long."""
 
     longest: int = 1_000

@@ -15,24 +15,24 @@ from factordiff.networks.store import weight_hash
 from factordiff.sampling.rules import rule_name
 from factordiff.schema.bound import shown
 from factordiff.schema.json_file import read_object
-from factordiff.schema.objects import Listed, Maybe, Named, Pair, Parts
-from factordiff.schema.values import Text, Whole
+from factordiff.schema.objects import Listed, Maybe, Named, Parts, Two
+from factordiff.schema.values import String, Whole
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
 
 VERSION = 1
 SHIPPED_TEAMS = SHIPPED / "teams"
-EXPERT = Parts({"name": Text(), "expert": Text(4_096), "weights": Maybe(Text())}, optional=("weights",))
-ROUTER = Parts({"folder": Text(4_096), "weights": Text()})
+EXPERT = Parts({"name": String(), "expert": String(4_096), "weights": Maybe(String())}, optional=("weights",))
+ROUTER = Parts({"folder": String(4_096), "weights": String()})
 TEAM = Parts(
     {
         "version": Whole(),
         "experts": Listed(EXPERT, 1_000),
-        "method": Text(),
+        "method": String(),
         "options": Named(),
-        "reveal": Text(),
-        "layout": Maybe(Pair(Whole(1, 100_000))),
+        "reveal": String(),
+        "layout": Maybe(Two(Whole(1, 100_000))),
     }
 )
 
@@ -139,7 +139,7 @@ def _read_options(method: str, given: dict[str, Any]) -> tuple[dict[str, Any], d
     options = dict(given)
     for name in options:
         if spec(method).option(name).kind == "factors":
-            Text().read(options[name], f"options, {name}")  # labels are none of what a file can hold
+            String().read(options[name], f"options, {name}")  # labels are none of what a file can hold
     router = options.pop("router", None)
     return options, None if router is None else ROUTER.read(router, "options, router")
 

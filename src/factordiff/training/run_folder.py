@@ -15,7 +15,7 @@ from factordiff.networks.network import Network
 from factordiff.networks.store import configure, save_expert
 from factordiff.schema.bound import shown
 from factordiff.schema.objects import Maybe, Named, Parts
-from factordiff.schema.values import Text, Whole
+from factordiff.schema.values import String, Whole
 from factordiff.training import checkpoint
 from factordiff.training.curves import draw_curves
 from factordiff.training.log import JsonLines
@@ -23,7 +23,7 @@ from factordiff.training.progress import Progress
 from factordiff.training.settings import TrainingSettings
 
 LOG, CURVES = "log.jsonl", "curves.png"
-IDENTITY = Parts({"backbone": Text(), "network": Named()}, optional=("backbone", "network"), more=True)
+IDENTITY = Parts({"backbone": String(), "network": Named()}, optional=("backbone", "network"), more=True)
 
 
 class RunFolder:

@@ -67,9 +67,8 @@ class Trainer:
             # A head answers its objective's question: for another one it begins anew.
             same_question = about.get("objective") == settings.objective
             load_weights(network, init_from, head=same_question and not new_head)
-            self.started_from = {"weights": weight_hash(init_from), "about": about}
-            if new_head and same_question:
-                self.started_from["new_head"] = True
+            began_anew = {"new_head": True} if new_head and same_question else {}
+            self.started_from = {"weights": weight_hash(init_from), "about": about, **began_anew}
         self.expert = build(settings.backbone, settings.network).to(self.device)
         self.expert.dtype = as_dtype(settings.dtype)
         self.step = TrainingStep(

@@ -57,7 +57,7 @@ class Alternative(BaseModel):
     right: bool | None
 
 
-class Passes(BaseModel):
+class PassCounts(BaseModel):
     """Passes of the composition, without those of attempt 2 and of evidence."""
 
     nominal: int
@@ -96,7 +96,7 @@ class AnswerEvent(BaseModel):
         description="Null where no expert answers otherwise, or where it was not asked for."
     )
     evidence: Familiarity | None = Field(description="Null where it was not asked for.")
-    passes: Passes
+    passes: PassCounts
     seconds: float
     trace: str | None = Field(description="`Trace.to_json` of the run; null where there were several.")
 
@@ -109,7 +109,7 @@ class ErrorEvent(BaseModel):
     reason: str
 
 
-class Refusal(BaseModel):
+class RefusalReply(BaseModel):
     """The body of every response that is not what was asked for."""
 
     version: int

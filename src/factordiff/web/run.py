@@ -25,7 +25,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import Samples
 from factordiff.solving.solver import condition_of, starting_canvas
 from factordiff.team.team import Team
-from factordiff.web.events import Alternative, AnswerEvent, Familiarity, Passes, StartEvent, StepEvent
+from factordiff.web.events import Alternative, AnswerEvent, Familiarity, PassCounts, StartEvent, StepEvent
 from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
@@ -105,7 +105,9 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         right=_right(grid, request),
         alternative=_alternative(prepared, grid, check) if request.alternative else None,
         evidence=_familiarity(prepared, check) if request.evidence else None,
-        passes=Passes(nominal=int(samples.nominal_passes.sum()), executed=int(samples.executed_passes.sum())),
+        passes=PassCounts(
+            nominal=int(samples.nominal_passes.sum()), executed=int(samples.executed_passes.sum())
+        ),
         seconds=round(time.perf_counter() - begun, 3),
         trace=None if samples.trace is None else samples.trace.to_json(),
     )

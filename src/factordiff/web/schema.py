@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from factordiff.web.events import AnswerEvent, ErrorEvent, Refusal, StartEvent, StepEvent
+from factordiff.web.events import AnswerEvent, ErrorEvent, RefusalReply, StartEvent, StepEvent
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import request_model
 
@@ -43,6 +43,6 @@ def api_schema(limits: Limits) -> dict[str, Any]:
             "request": request_schema(limits),
             "events": {name: model.model_json_schema() for name, model in events.items()},
         },
-        "refusal": Refusal.model_json_schema(),
+        "refusal": RefusalReply.model_json_schema(),
         "statuses": STATUSES,
     }

@@ -15,7 +15,7 @@ from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.schema import api_schema, request_schema
-from factordiff.web.stories import stories_for
+from factordiff.web.story_list import stories_for
 from factordiff.web.worker import Worker
 
 STATIC = Path(__file__).parent / "static"

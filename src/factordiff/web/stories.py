@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factordiff.errors import FactorDiffError
 from factordiff.team.file import read_team
 from factordiff.web.library import Library
-from factordiff.web.registry import ExpertRegistry
 
 Cell = tuple[int, int]  # row and column
 WATCHABLE = "confidence:25"  # steps enough to see the answer grow, few enough to wait for
@@ -107,26 +105,4 @@ def _given(cell: Cell | None, right: Sequence[Sequence[int]]) -> list[list[int |
     return [
         [color if (row, column) == cell else None for column, color in enumerate(colors)]
         for row, colors in enumerate(right)
-    ]
-
-
-def tellable(stories: Sequence[Story], registry: ExpertRegistry) -> list[Story]:
-    """The stories whose experts are all here."""
-
-    def told(story: Story) -> bool:
-        try:
-            experts = {name for run in story.runs for name in run.settings()["experts"]}
-        except FactorDiffError:  # a team whose experts are not here, or others by now
-            return False
-        return experts <= registry.entries.keys()
-
-    return [story for story in stories if told(story)]
-
-
-def stories_for(registry: ExpertRegistry, library: Library) -> list[dict[str, Any]]:
-    """The stories that these experts can tell, with their tasks and requests."""
-    from factordiff.web.story_list import STORIES
-
-    return [
-        {**story.spelled(), "candidates": story.candidates(library)} for story in tellable(STORIES, registry)
     ]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from factordiff.errors import FactorDiffError
+from factordiff.web.library import Library
+from factordiff.web.registry import ExpertRegistry
 from factordiff.web.stories import WATCHABLE, Cell, Story, StoryRun, StoryTask
 
 COLORS, PLACES = "trans-color", "trans-occ"
@@ -190,3 +194,21 @@ STORIES = (
         "2204b7a8", "3aa6fb7a",
     ),
 )  # fmt: skip
+
+
+def tellable(registry: ExpertRegistry) -> list[Story]:
+    """The stories whose experts are all here."""
+
+    def told(story: Story) -> bool:
+        try:
+            experts = {name for run in story.runs for name in run.settings()["experts"]}
+        except FactorDiffError:  # a team whose experts are not here, or others by now
+            return False
+        return experts <= registry.entries.keys()
+
+    return [story for story in STORIES if told(story)]
+
+
+def stories_for(registry: ExpertRegistry, library: Library) -> list[dict[str, Any]]:
+    """The stories that these experts can tell, with their tasks and requests."""
+    return [{**story.spelled(), "candidates": story.candidates(library)} for story in tellable(registry)]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from factordiff.schema.bound import Bound
-from factordiff.schema.objects import Named, Pair, Parts
-from factordiff.schema.values import LARGEST_COUNT, Real, Text, Whole
+from factordiff.schema.objects import Named, Parts, Two
+from factordiff.schema.values import LARGEST_COUNT, Real, String, Whole
 
 LARGEST_CELL = 65_535
 
@@ -42,7 +42,7 @@ CELLS, FLAG = CellRuns(), Whole(0, 1)
 RECORD = Parts(
     {
         "query": Whole(),
-        "task": Text(),
+        "task": String(),
         "number": Whole(),
         "exact": FLAG,
         "wrong": CELLS,
@@ -52,22 +52,22 @@ RECORD = Parts(
         "drawn": CELLS,
         "grid": FLAG,
         "drawn_grid": FLAG,
-        "answer": Text(100),
-        "shape": Pair(Whole(1, 1_024)),
-        "measures": Named(Pair(Real(finite=False))),
+        "answer": String(100),
+        "shape": Two(Whole(1, 1_024)),
+        "measures": Named(Two(Real(finite=False))),
     },
     optional=("exact", "drawn", "grid", "drawn_grid", "answer", "shape", "measures"),
     more=True,
 )
-BATCH = Parts({"seconds": Real(0.0), "device": Text(), "commit": Text()}, more=True)
+BATCH = Parts({"seconds": Real(0.0), "device": String(), "commit": String()}, more=True)
 HEADER = Parts(
     {
-        "row": Text(),
-        "data": Text(),
-        "weights": Named(Text()),
+        "row": String(),
+        "data": String(),
+        "weights": Named(String()),
         "listed": Whole(),
-        "method": Parts({"split": Text(), "question": Text()}, optional=("split", "question"), more=True),
-        "settings": Parts({"steps": Whole(), "dtype": Text()}, optional=("steps", "dtype"), more=True),
+        "method": Parts({"split": String(), "question": String()}, optional=("split", "question"), more=True),
+        "settings": Parts({"steps": Whole(), "dtype": String()}, optional=("steps", "dtype"), more=True),
     },
     optional=("data", "weights", "listed", "method", "settings"),
     more=True,
