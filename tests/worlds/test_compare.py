@@ -70,10 +70,10 @@ def test_fitted_numbers_come_from_validation_and_are_said() -> None:
     )
     assert table["mixture"].value(table.main) == 0.0
     assert table["fitted:mixture"].value(table.main) == 1.0
-    numbers = table.about["fitted:mixture"]["options"]["weights"]
+    numbers = table.about["fits"]["fitted:mixture"]["options"]["weights"]
     assert numbers[0] == 1.0
     assert numbers[1] < 1.0
-    assert table.about["fitted:mixture"]["queries"] == 2
+    assert table.about["fits"]["fitted:mixture"]["queries"] == 2
     assert f"{numbers[1]:.3g}" in table["fitted:mixture"].note
     assert table.base is not None
     assert table.base.label.startswith("fitted:")

@@ -43,11 +43,11 @@ def test_a_fitted_router_finds_the_owners() -> None:
     assert table.base.value(table.main) < 0.75
     assert table.share(table[LEARNED]) == pytest.approx(1.0, abs=0.05)
     assert table[LEARNED].gain(table.base, table.main).low > 0
-    about = table.about[LEARNED]
+    about = table.about["fits"][LEARNED]
     assert (about["fitted on"], about["chosen on"]) == (24, 8)
     assert about["router"]["head"] == "mixture"
     assert f"{about['router']['parameters']:,} parameters" in table[LEARNED].note
-    assert {table.about[row]["runs"] for row in ("fitted:mixture", "fitted:product")} == {8}
+    assert {table.about["fits"][row]["runs"] for row in ("fitted:mixture", "fitted:product")} == {8}
 
 
 def test_nobody_learns_from_what_is_asked_in_the_end() -> None:
@@ -178,15 +178,15 @@ def test_evidence_from_given_cells_tells_whose_item_it_is() -> None:
         -torch.tensor(0.9).log().item(), abs=1e-3
     )
     assert table["fitted:evidence"].passes == 2 + 2 * 4  # four folds of what is given, two experts
-    assert table.about["fitted:evidence"]["options"]["given_evidence"] == "folds"
+    assert table.about["fits"]["fitted:evidence"]["options"]["given_evidence"] == "folds"
 
 
 def test_a_row_may_keep_what_it_fixes() -> None:
     experts, data = asked(4, 1)
     row = "fitted:evidence[factors=row]"
     table = compare(experts, row, data, "cells", validation=asked(4, 2)[1], layout=(2, 4), budget=2)
-    assert "factors" not in table.about[row]["options"]
-    assert table.about[row]["options"]["reveal"] in ("fast", "confidence:16")
+    assert "factors" not in table.about["fits"][row]["options"]
+    assert table.about["fits"][row]["options"]["reveal"] in ("fast", "confidence:16")
     fast = prepared_setting(experts, CELLS, reveal=ByProduct(0.9))
     assert evidence_choices(fast, data)["reveal"] == ("product:0.9", "confidence:16")
     with pytest.raises(InvalidInput, match="fits weights itself; leave it out, or name mixture alone"):

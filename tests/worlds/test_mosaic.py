@@ -9,9 +9,10 @@ import torch
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
-from factordiff.errors import InvalidInput, Unavailable
+from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
-from factordiff.networks.store import build, save_expert
+from factordiff.experts.registry import SHIPPED
+from factordiff.networks.store import build, read_config, save_expert
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.mosaic.canvas import (
     Quartered,
@@ -169,10 +170,10 @@ def test_what_is_earned_runs_on_tiny_networks(folders: dict[str, Path]) -> None:
         reveal="confidence:2",
     )
     assert table["fitted:demonstrations"].passes == 2 * 4 * 4 + 3 * 4 * 4
-    assert "evidence_temperature" in table.about["fitted:demonstrations"]["options"] or (
-        table.about["fitted:demonstrations"]["options"] == {}
+    assert "evidence_temperature" in table.about["fits"]["fitted:demonstrations"]["options"] or (
+        table.about["fits"]["fitted:demonstrations"]["options"] == {}
     )
-    assert (table.about[learned]["fitted on"], table.about[learned]["chosen on"]) == (3, 1)
+    assert (table.about["fits"][learned]["fitted on"], table.about["fits"][learned]["chosen on"]) == (3, 1)
 
 
 def test_a_routers_sides_share_no_query(listed: EvaluationSet) -> None:
@@ -184,8 +185,7 @@ def test_a_routers_sides_share_no_query(listed: EvaluationSet) -> None:
     assert not set(some.made_of[fit].flatten().tolist()) & set(some.made_of[choose].flatten().tolist())
 
 
-def test_experts_that_are_not_there_are_said() -> None:
-    with pytest.raises(
-        Unavailable, match="`factordiff worlds arc-mosaic` prints the commands that train them"
-    ):
-        Mosaic().experts()
+def test_every_expert_was_trained_on_its_own_tasks_alone() -> None:
+    for number, (name, expert) in enumerate(Mosaic().experts().experts.items()):
+        assert isinstance(expert, Quartered)
+        assert sorted(read_config(SHIPPED / name)["about"]["settings"]["tasks"]) == tasks_of(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import torch
 
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
+from factordiff.experts.registry import SHIPPED
+from factordiff.networks.store import read_config, weight_hash
 from factordiff.worlds.arc_pairs import TEAMS, ArcPair
 from factordiff.worlds.catalogue import ARC, TOYS, WORLDS, compare_world, world
 from factordiff.worlds.methods import entries
 from factordiff.worlds.world import checked_limit
 
+PAGE = Path(__file__).parents[2] / "docs" / "worlds.md"
 EXACT_IN = {
     "toy-either": {"superdiff"},
     "toy-both": {"fkc[beta=1,1]", "rne[beta=1,1]"},
@@ -84,7 +88,7 @@ def test_arc_experts_may_be_other_folders() -> None:
 
 
 def test_the_page_has_the_distances() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    page = PAGE.read_text()
     heading, *rows = re.findall(
         r"^\| (.*) \|$", page.split("<!-- toys -->")[1].split("<!-- /toys -->")[0], re.MULTILINE
     )
@@ -103,6 +107,37 @@ def test_the_page_has_the_distances() -> None:
 
 
 def test_the_page_knows_every_world() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text()
+    page = PAGE.read_text()
     for name in WORLDS:
         assert f"`{name}`" in page
+
+
+HELD_TABLES = re.findall(r"<!-- held ([^:]+): (.+?) -->\n(.*?)\n<!-- /held -->", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "measures", "table"), HELD_TABLES, ids=[one[0] for one in HELD_TABLES])
+def test_the_page_has_what_was_measured(name: str, measures: str, table: str) -> None:
+    measured = json.loads((PAGE.parent / "worlds" / name / "held" / "table.json").read_text())["rows"]
+    _, _, *rows = table.split("\n")
+    assert len(rows) == len(measured)
+    for row, (label, figures) in zip(rows, measured.items(), strict=True):
+        method, *cells = row.strip("| ").split(" | ")
+        assert method.split(" (")[0] == f"`{label}`"
+        shown = [
+            f"{100 * figures[one]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+            for one, (low, high) in ((one, figures["intervals"][one]) for one in measures.split())
+        ]
+        gain = "—"
+        if "minus_best_scalar" in figures:
+            value, low, high = figures["minus_best_scalar"]
+            gain = f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        assert cells == [*shown, gain, f"{figures['passes']:.1f}"]
+
+
+@pytest.mark.parametrize("name", [one[0] for one in HELD_TABLES])
+def test_the_tables_are_of_the_experts_that_are_shipped(name: str) -> None:
+    about = json.loads((PAGE.parent / "worlds" / name / "held" / "table.json").read_text())["about"]
+    assert about["data"] == world(name).data()
+    for expert, weights in about["weights"].items():
+        stored_from = read_config(SHIPPED / expert)["about"].get("stored_from")  # rounded alike on the GPU
+        assert weights.split(", ")[0] in (weight_hash(SHIPPED / expert), stored_from)

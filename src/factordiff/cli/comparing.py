@@ -87,7 +87,8 @@ def compare_and_show(request: CompareRequest, console: Console) -> None:
     folder = request.out / one.name / request.split
     write_whole(folder / "table.md", (table.markdown() + "\n").encode())
     write_whole(folder / "table.tex", (table.latex() + "\n").encode())
-    write_whole(folder / TABLE, (json.dumps({"title": table.title, "rows": table.figures()}) + "\n").encode())
+    saved = {"caption": table.caption(), "about": table.about, "rows": table.figures()}
+    write_whole(folder / TABLE, (json.dumps(saved, indent=1, allow_nan=False) + "\n").encode())
     write_whole(folder / "table.png", bars(table))
     console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)
 
@@ -95,7 +96,8 @@ def compare_and_show(request: CompareRequest, console: Console) -> None:
 def draw_shares(folder: Path, console: Console) -> None:
     """One picture of all worlds that were compared into a folder, as far as they have a way to the oracle."""
     found: dict[str, dict[str, float]] = {}
-    for path in sorted(folder.glob(f"*/test/{TABLE}")):
+    # Sorted, `test` comes after `held` and takes its place.
+    for path in sorted(folder.glob(f"*/*/{TABLE}")):
         try:
             rows = json.loads(read_regular(path))["rows"]
         except (ValueError, KeyError, TypeError) as error:

@@ -54,7 +54,7 @@ def watch(console: Console, world: World) -> None:
         return
     with console.status("experts and a query"):
         found = world.experts("cpu")
-        queries = world.queries("test", 2)[:1].cut()
+        queries = world.queries("validation", 2)[:1].cut()
     setting = prepared_setting(
         found.experts,
         world.metric,

@@ -7,7 +7,7 @@ card, in the place where hubs look for it). Both are made from records alone, so
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -216,22 +216,37 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
             f"({one.question} question)"
             for one in figures.agreements
         ]
-    return "\n".join([*lines, *_failures(figures, about.get("objective", "full"))]) + "\n"
+    learned = frozenset(about.get("settings", {}).get("tasks") or ())
+    return "\n".join([*lines, *_by_task(figures, about.get("objective", "full"), learned)]) + "\n"
 
 
-def _failures(figures: Figures, objective: str) -> list[str]:
-    """The tasks that go badly, by the question the expert was trained for, on test if that was measured."""
+def _by_task(figures: Figures, objective: str, learned: Collection[str]) -> list[str]:
+    """The tasks that go badly, by the question the expert was trained for, on test if that was measured.
+
+    Of an expert that `learned` some tasks alone only these are named, beside how it does on all others.
+    """
     if not figures.measured:
         return []
     judged = max(figures.measured, key=lambda one: (one.question == objective, one.split == "test"))
-    poor = sorted((share, task) for task, share in judged.tasks.items() if share < POOR)
+    own = {task: share for task, share in judged.tasks.items() if not learned or task in learned}
+    others = [share for task, share in judged.tasks.items() if task not in own]
+    apart = []
+    if others:
+        right, elsewhere = 100 * np.mean(list(own.values())), 100 * np.mean(others)
+        apart = [
+            "",
+            f"It was trained on {len(own)} of these tasks: {right:.2f} % of their queries are right, and "
+            f"{elsewhere:.2f} % of those of the {len(others)} others.",
+        ]
+    poor = sorted((share, task) for task, share in own.items() if share < POOR)
     told = ", ".join(f"{task} ({100 * share:.0f} %)" for share, task in poor) or "none"
     return [
+        *apart,
         "",
         "## Known failures",
         "",
         f"Tasks below {100 * POOR:.0f} % on {judged.split}, {judged.question} question "
-        f"({len(judged.tasks) - len(poor)} of {len(judged.tasks)} are above): {told}.",
+        f"({len(own) - len(poor)} of {len(own)} are above): {told}.",
         "",
         f"All tasks and the outcome of every query: `{FIGURES}`.",
     ]

@@ -111,7 +111,14 @@ def compare_world(
         else f", the first {len(queries):,} of {chosen.sizes[split]:,}"
     )
     table = assembled(rows, setting, queries, f"{chosen.name}, {split}{subset}")
-    return with_rows(table, _references(chosen, queries, setting.names))
+    told = {
+        **about,
+        "validation": 0 if setting.validation is None else len(setting.validation),
+        "budget": budget,
+    }
+    return replace(
+        with_rows(table, _references(chosen, queries, setting.names)), about={**told, **table.about}
+    )
 
 
 def _references(chosen: World, queries: Queries, names: tuple[str, ...]) -> list[Row]:

@@ -129,7 +129,7 @@ def assembled(
     families = ["alone", "one number per expert", "per sample", FACTOR, "bound"]
     ordered = sorted(found, key=lambda row: families.index(row.family) if row.family in families else 3)
     exact = setting.metric.mode == "enumerated"
-    return Comparison(title, measures, tuple(ordered), exact, dict(setting.notes))
+    return Comparison(title, measures, tuple(ordered), exact, {"fits": dict(setting.notes)})
 
 
 def _note(setting: Setting, label: str) -> str:

@@ -102,7 +102,7 @@ class Comparison:
     measures: tuple[Measure, ...]
     rows: tuple[Row, ...]
     exact: bool = False  # enumerated: there is nothing to be unsure of
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what was fitted; of a world also data and weights
 
     def __getitem__(self, label: str) -> Row:
         for row in self.rows:
@@ -187,16 +187,24 @@ class Comparison:
         return Table(headings, tuple(lines), f"{self.title}. Paired differences to `{label}`.")
 
     def figures(self) -> dict[str, Any]:
-        """The rows as plain numbers, for other programs and for the picture of all worlds."""
-        return {
-            row.label: {
-                "family": row.family,
-                "passes": row.passes,
-                "share": self.share(row),
-                **{measure.name: row.value(measure) for measure in self.measures},
-            }
-            for row in self.rows
-        }
+        """The rows as plain numbers, for other programs and for the picture of all worlds.
+
+        `intervals` has the two ends of every figure's, `minus_best_scalar` the paired difference with its two.
+        """
+        base, main = self.base, self.main
+
+        def row_figures(row: Row) -> dict[str, Any]:
+            found: dict[str, Any] = {"family": row.family, "note": row.note, "passes": row.passes}
+            found |= {"share": self.share(row), **{one.name: row.value(one) for one in self.measures}}
+            if not self.exact:
+                estimates = {one.name: row.estimate(one) for one in self.measures}
+                found["intervals"] = {name: _finite(one.low, one.high) for name, one in estimates.items()}
+                if base is not None and row is not base:
+                    gain = row.gain(base, main)
+                    found["minus_best_scalar"] = _finite(gain.value, gain.low, gain.high)
+            return found
+
+        return {row.label: row_figures(row) for row in self.rows}
 
     def caption(self) -> str:
         """What the table is of."""
@@ -245,6 +253,11 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return html_table(self.table())
+
+
+def _finite(*numbers: float) -> list[float | None]:
+    """The numbers as JSON can say them: None for an end that a single cluster leaves open."""
+    return [number if np.isfinite(number) else None for number in numbers]
 
 
 def with_rows(table: Comparison, rows: Sequence[Row]) -> Comparison:

@@ -9,7 +9,8 @@ from factordiff.arc.build.selection import selected_tasks
 EXPERTS = ("mosaic-1", "mosaic-2", "mosaic-3", "mosaic-4")
 # `--min-frames 2`: an expert is also asked about a demonstration while it sees only the others.
 TRAINING = (
-    "factordiff train fast --tasks {tasks} --min-frames 2 --max-steps 6000 --decay-from 2000 --out {out}"
+    "factordiff train fast --tasks {tasks} --min-frames 2 --rename 0.5 --warmup 300 --max-steps 7000 --decay-from 2500 "
+    "--out {out}"
 )
 
 

@@ -12,7 +12,6 @@ import torch
 from factordiff.arc.artefact import load_manifest
 from factordiff.composition.evidence import Evidence
 from factordiff.composition.factor_names import partition
-from factordiff.errors import Unavailable
 from factordiff.experts.condition import on_device
 from factordiff.fitting.search import fittable
 from factordiff.sampling.given_evidence import Scores
@@ -102,25 +101,14 @@ class Mosaic(Plain):
         self.folders = folders or {}
 
     @property
-    def needs(self) -> str:  # type: ignore[override]
-        """Four trainings."""
-        return "four experts, a few minutes on a GPU each: `factordiff worlds arc-mosaic` has the commands"
-
-    @property
     def recipe(self) -> str:  # type: ignore[override]
-        """The commands that train its experts, and the one that then compares."""
+        """The commands that trained its experts, and the one that compares with others in their place."""
         named = " ".join(f"--expert {name}=runs/{name}" for name in EXPERTS)
         return "\n".join([*training_commands(), f"factordiff compare {self.name} {named}"])
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """The four, each asked about every quarter."""
-        try:
-            small = load_experts(EXPERTS, self.folders, device)
-        except Unavailable as error:
-            raise Unavailable(
-                "arc-mosaic: its four experts are not here; `factordiff worlds arc-mosaic` prints the commands that "
-                "train them, and --expert NAME=FOLDER names them"
-            ) from error
+        small = load_experts(EXPERTS, self.folders, device)
         each = {name: Quartered(expert) for name, expert in small.experts.items()}
         return Experts(each, small.objectives, small.weights)
 
