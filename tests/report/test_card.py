@@ -1,13 +1,16 @@
-"""What a card says of an expert that knows some tasks alone."""
+"""What a card says of an expert that knows some tasks alone, and figures that somebody else wrote."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from factordiff.errors import DataError
 from factordiff.networks.store import build, save_expert
-from factordiff.report.card import Figure, Figures, card
+from factordiff.report.card import FIGURES, Figure, Figures, card, read_figures, write_card
 from tests.solving_experts import TINY
 
 TASKS = {"0ca9ddb6": 1.0, "05269061": 0.5, "08ed6ac7": 0.25, "0520fde7": 0.0}
@@ -51,3 +54,49 @@ def test_an_expert_of_all_tasks_is_judged_by_all(tmp_path: Path, tasks: list[str
     text = card_of(tmp_path / "all", tasks)
     assert "It was trained on" not in text
     assert "(1 of 4 are above): 0520fde7 (0 %), 08ed6ac7 (25 %), 05269061 (50 %)." in text
+
+
+def stranger(folder: Path, **changes: Any) -> Path:
+    """A folder whose figures say something else in places."""
+    card_of(folder, None)
+    write_card(folder, figures(), [])
+    saved = json.loads((folder / FIGURES).read_text())
+    for name, value in changes.items():
+        if name in saved:
+            saved[name] = value
+        else:
+            saved["measured"][0][name] = value
+    (folder / FIGURES).write_text(json.dumps(saved))
+    return folder
+
+
+def test_figures_come_back_as_they_were_written(tmp_path: Path) -> None:
+    assert read_figures(stranger(tmp_path / "same")) == figures()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outcomes": "zz"}, "outcomes: expected bytes in hexadecimal, got 'zz'"),
+        ({"outcomes": "f0f0"}, "its outcomes are not of 4 queries"),
+        ({"queries": 10**12}, "queries: expected a whole number from 1 to 10,000,000"),
+        ({"exact": "NaN"}, "exact: expected a number from 0 to 1"),
+        ({"tasks": ["0ca9ddb6"]}, "tasks: expected an object"),
+        ({"nobody": 1}, "nobody"),
+        ({"measured": 3}, "measured: expected a list"),
+        ({"weights": None}, "weights: expected a text"),
+    ],
+)
+def test_figures_of_strangers_are_refused_in_a_sentence(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(DataError, match=words):
+        read_figures(stranger(tmp_path / "other", **changes))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\udcff"])
+def test_figures_that_are_no_object(tmp_path: Path, text: str) -> None:
+    folder = stranger(tmp_path / "broken")
+    (folder / FIGURES).write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(DataError, match="make it anew"):
+        read_figures(folder)

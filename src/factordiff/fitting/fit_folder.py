@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from factordiff.errors import CheckpointError
+from factordiff.errors import CheckpointError, InvalidInput
 from factordiff.files import write_whole
+from factordiff.schema.json_file import read_object
 
 IDENTITY, TRIALS = "identity.json", "trials.json"
 
@@ -50,6 +51,6 @@ class FitFolder:
     @staticmethod
     def _read(file: Path) -> dict[str, Any]:
         try:
-            return dict(json.loads(file.read_text()))
-        except (OSError, ValueError, TypeError) as error:
+            return read_object(file)
+        except (OSError, InvalidInput) as error:
             raise CheckpointError(f"{file}: cannot be read ({error}); remove its folder") from error

@@ -11,16 +11,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from factordiff.errors import DataError
-from factordiff.files import read_regular, write_whole
+from factordiff.errors import DataError, InvalidInput
+from factordiff.files import write_whole
 from factordiff.networks.store import read_config, weight_hash
 from factordiff.report.code_version import short
+from factordiff.report.figures_schema import FIGURES as SCHEMA
 from factordiff.report.outcomes import read_outcomes
 from factordiff.report.records import RecordFile, read_records
+from factordiff.schema.json_file import read_object
 
 FIGURES, CARD = "figures.json", "README.md"
 POOR = 0.8  # a task below this is named as a known failure
@@ -162,15 +163,18 @@ def read_figures(folder: Path) -> Figures | None:
     if not path.is_file():
         return None
     try:
-        saved: dict[str, Any] = json.loads(read_regular(path))
-        return Figures(
-            saved["weights"],
-            saved["data"],
-            tuple(Figure(**one) for one in saved["measured"]),
-            tuple(Agreement(**one) for one in saved["agreements"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: damaged ({error!r}); make it anew from records") from error
+        saved = SCHEMA.read(read_object(path), "")
+    except (OSError, InvalidInput) as error:
+        raise DataError(f"{path}: {error}; make it anew from records (`factordiff card`)") from error
+    measured = tuple(Figure(**one) for one in saved["measured"])
+    for one in measured:
+        if len(one.outcomes) != 2 * ((one.queries + 7) // 8):
+            raise DataError(
+                f"{path}: its outcomes are not of {one.queries:,} queries; make it anew from records"
+            )
+    return Figures(
+        saved["weights"], saved["data"], measured, tuple(Agreement(**one) for one in saved["agreements"])
+    )
 
 
 def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
