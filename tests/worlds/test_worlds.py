@@ -19,6 +19,7 @@ from factordiff.worlds.methods import entries
 from factordiff.worlds.world import checked_limit
 
 PAGE = Path(__file__).parents[2] / "docs" / "worlds.md"
+README = Path(__file__).parents[2] / "README.md"
 EXACT_IN = {
     "toy-either": {"superdiff"},
     "toy-both": {"fkc[beta=1,1]", "rne[beta=1,1]"},
@@ -141,3 +142,23 @@ def test_the_tables_are_of_the_experts_that_are_shipped(name: str) -> None:
     for expert, weights in about["weights"].items():
         stored_from = read_config(SHIPPED / expert)["about"].get("stored_from")  # rounded alike on the GPU
         assert weights.split(", ")[0] in (weight_hash(SHIPPED / expert), stored_from)
+
+
+EARNED = {  # the README's columns: confidence, the best number per expert, earned, told
+    "arc-col+occ-default-head": ("fitted:routing", "fitted:mixture", "fitted:learned", "views"),
+    "arc-col+occ": ("fitted:routing", "fitted:mixture", "fitted:learned", "views"),
+    "arc-mosaic": ("fitted:routing", "", "demonstrations", "told"),
+}
+
+
+@pytest.mark.parametrize("name", EARNED)
+def test_the_readme_has_what_was_measured(name: str) -> None:
+    saved = json.loads((PAGE.parent / "worlds" / name / "held" / "table.json").read_text())["rows"]
+    scalars = {label: row for label, row in saved.items() if row["family"] == "one number per expert"}
+    main = "quarters" if name == "arc-mosaic" else "exact"
+    (row,) = re.findall(rf"^\| `{re.escape(name)}`(?:: [^|]*)? \|(.*)\|$", README.read_text(), re.MULTILINE)
+    for cell, label in zip(row.split("|"), EARNED[name], strict=True):
+        shown = re.findall(r"[0-9.]+", cell)[:1]
+        assert shown == ([f"{100 * saved[label][main]:.1f}"] if label else [])
+    if scalars:
+        assert EARNED[name][1] == max(scalars, key=lambda label: scalars[label][main])
