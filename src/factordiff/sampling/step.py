@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.chunks import Known, at_chosen, compose_in_chunks, put_back
+from factordiff.composition.chunks import Known, compose_in_chunks, fill_in_chunks
 from factordiff.composition.composition import Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
@@ -48,12 +48,13 @@ def step(
     """Candidates, ask, compose, choose cells; draw; weight; resample. Paper: appendix "Diffusion Sampling"."""
     proposal = propose(at_next_reveal(state, rule), forward, composition, rule)
     beta = composition.target(len(proposal.log_probs))
+
+    def filled(part: Proposal) -> SamplerState:
+        tokens = draw_tokens(part.log_probs, part.composed, temperature, part.state)
+        return commit(part, tokens, beta, temperature)
+
     large = isinstance(proposal.log_probs, CellOutputs)
-    filled = [
-        commit(part, draw_tokens(part.log_probs, part.composed, temperature, part.state), beta, temperature)
-        for part in (at_chosen(proposal, composition) if large else [proposal])
-    ]
-    revealed = put_back(proposal, filled) if large else filled[0]
+    revealed = fill_in_chunks(proposal, composition, filled) if large else filled(proposal)
     after, ess, ancestors = (revealed, None, None) if beta is None else resampled(revealed, resampling)
     if rule.repairs:
         after = repaired(after, rule)
@@ -63,16 +64,19 @@ def step(
 def propose(state: SamplerState, forward: Forward, composition: Composition, rule: RevealRule) -> Proposal:
     """Ask the experts, compose what they say, and choose cells, before any value is drawn."""
     candidates = rule.candidates(state)
-    wanted = composition.asks(candidates, state) if state.mask > LARGE else candidates
+    large = state.mask > LARGE
+    wanted = composition.asks(candidates, state) if large else candidates
+    bound = rule.at_most(candidates, state) if large else None
+    at_most = None if bound is None else int(bound)  # looked at before the passes: nothing waits for them
     log_probs, passes = forward(state, wanted)
-    known: Known = {}
+    known, kept = Known(), None
     if isinstance(log_probs, CellOutputs):
-        log_probs, composed, known = compose_in_chunks(log_probs, composition, state, rule.reads)
+        log_probs, composed, known, kept = compose_in_chunks(log_probs, composition, state, rule.reads)
     else:
         composed = composition(log_probs, state)
     doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
     cells = rule.choose(Posterior(composed.log_probs, doubt, known), candidates, state)
-    return Proposal(state, candidates, log_probs, passes, composed, doubt, cells)
+    return Proposal(state, candidates, log_probs, passes, composed, doubt, cells, at_most, kept)
 
 
 def commit(proposal: Proposal, tokens: Tokens, beta: Beta, temperature: float) -> SamplerState:
