@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -48,13 +49,9 @@ def step(
     """Candidates, ask, compose, choose cells; draw; weight; resample. Paper: appendix "Diffusion Sampling"."""
     proposal = propose(at_next_reveal(state, rule), forward, composition, rule)
     beta = composition.target(len(proposal.log_probs))
-
-    def filled(part: Proposal) -> SamplerState:
-        tokens = draw_tokens(part.log_probs, part.composed, temperature, part.state)
-        return commit(part, tokens, beta, temperature)
-
+    draw = partial(commit, tokens=None, beta=beta, temperature=temperature)
     large = isinstance(proposal.log_probs, CellOutputs)
-    revealed = fill_in_chunks(proposal, composition, filled) if large else filled(proposal)
+    revealed = fill_in_chunks(proposal, composition, draw) if large else draw(proposal)
     after, ess, ancestors = (revealed, None, None) if beta is None else resampled(revealed, resampling)
     if rule.repairs:
         after = repaired(after, rule)
@@ -79,12 +76,14 @@ def propose(state: SamplerState, forward: Forward, composition: Composition, rul
     return Proposal(state, candidates, log_probs, passes, composed, doubt, cells, at_most, kept)
 
 
-def commit(proposal: Proposal, tokens: Tokens, beta: Beta, temperature: float) -> SamplerState:
-    r"""Fill the chosen cells, note what each expert thinks of their values, and weight.
+def commit(proposal: Proposal, tokens: Tokens | None, beta: Beta, temperature: float) -> SamplerState:
+    r"""Fill the chosen cells with these values, or draw them; note what each expert thinks of them, and weight.
 
     $\log w \mathrel{+}= \sum_m \beta_m \log p_m(x_U) - \log r(x_U)$ with r what the values were drawn from.
     """
     state, cells = proposal.state, proposal.cells
+    if tokens is None:
+        tokens = draw_tokens(proposal.log_probs, proposal.composed, temperature, state)
     said = log_prob_at(proposal.log_probs, tokens)
     log_w, doubts = state.log_w, state.log_doubt
     if beta is not None:
