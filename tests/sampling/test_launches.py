@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from jaxtyping import Int
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -129,7 +128,7 @@ class Bounded(Wrapped):
     rule: RevealRule
     more: int | None = 0
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""] | None:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
         known = self.rule.at_most(candidates, state)
         return None if self.more is None or known is None else known + self.more
 
@@ -137,7 +136,7 @@ class Bounded(Wrapped):
         chosen = self.rule.choose(posterior, candidates, state)
         known = self.rule.at_most(candidates, state)
         assert known is not None
-        assert int(chosen.sum()) <= int(known)
+        assert int(chosen.sum()) <= known
         return chosen
 
 

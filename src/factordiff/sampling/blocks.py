@@ -109,12 +109,12 @@ class ByBlock(RevealRule):
         done, even, more = self.shares(self.now(state)[1], state)
         return even + (done < more * (even + 1))
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""]:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
         """The quotas together; of a text that has ended, all that is left."""
         quota = self.quota(state)
         if self.end is None:
-            return quota.sum()
-        return torch.where(self.ended(state).squeeze(-1), candidates.sum(-1), quota).sum()
+            return int(quota.sum())
+        return int(torch.where(self.ended(state).squeeze(-1), candidates.sum(-1), quota).sum())
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The step's number of cells, in the order."""

@@ -63,7 +63,7 @@ class RevealRule(ABC):
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The cells revealed at this step: some of the candidates, at least one where there are any."""
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""] | None:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
         """How many cells of all rows `choose` takes at most, if that is known before the experts speak.
 
         On a GPU a step over a large vocabulary then never waits for the passes to end.
@@ -107,7 +107,7 @@ class Wrapped(RevealRule):
         """As the rule has it."""
         return self.rule.choose(posterior, candidates, state)
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""] | None:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
         """As the rule has it."""
         return self.rule.at_most(candidates, state)
 
@@ -170,9 +170,9 @@ class Ancestral(RevealRule):
         """All of them."""
         return candidates
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""]:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
         """All of them."""
-        return candidates.sum()
+        return int(candidates.sum())
 
 
 @dataclass(frozen=True)
@@ -211,9 +211,9 @@ class ByConfidence(RevealRule):
         """The quota's worth of the least doubtful."""
         return surest(posterior.log_doubt, candidates, self.quota(state))
 
-    def at_most(self, candidates: Cells, state: SamplerState) -> Int[Tensor, ""]:
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
         """The quotas together."""
-        return self.quota(state).sum()
+        return int(self.quota(state).sum())
 
 
 def at_next_reveal(state: SamplerState, rule: RevealRule) -> SamplerState:

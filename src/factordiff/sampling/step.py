@@ -63,8 +63,7 @@ def propose(state: SamplerState, forward: Forward, composition: Composition, rul
     candidates = rule.candidates(state)
     large = state.mask > LARGE
     wanted = composition.asks(candidates, state) if large else candidates
-    bound = rule.at_most(candidates, state) if large else None
-    at_most = None if bound is None else int(bound)  # looked at before the passes: nothing waits for them
+    at_most = rule.at_most(candidates, state) if large else None  # now: later it would wait for the passes
     log_probs, passes = forward(state, wanted)
     known, kept = Known(), None
     if isinstance(log_probs, CellOutputs):
@@ -81,13 +80,12 @@ def commit(proposal: Proposal, tokens: Tokens | None, beta: Beta, temperature: f
 
     $\log w \mathrel{+}= \sum_m \beta_m \log p_m(x_U) - \log r(x_U)$ with r what the values were drawn from.
     """
-    state, cells = proposal.state, proposal.cells
-    if tokens is None:
-        tokens = draw_tokens(proposal.log_probs, proposal.composed, temperature, state)
-    said = log_prob_at(proposal.log_probs, tokens)
+    state, cells, log_probs = proposal.state, proposal.cells, proposal.log_probs
+    tokens = draw_tokens(log_probs, proposal.composed, temperature, state) if tokens is None else tokens
+    said = log_prob_at(log_probs, tokens)
     log_w, doubts = state.log_w, state.log_doubt
     if beta is not None:
-        drawn = log_drawn(proposal.log_probs, proposal.composed, tokens, cells, temperature)
+        drawn = log_drawn(log_probs, proposal.composed, tokens, cells, temperature)
         gained = log_target(torch.where(cells, said, 0.0).sum(-1), beta.to(said.device)) - drawn
         log_w = torch.where(cells.any(-1), log_w + gained, log_w)
     return replace(
