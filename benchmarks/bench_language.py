@@ -265,8 +265,9 @@ def main() -> None:
         "passes, s",
         "step, s",
         "step / passes",
+        "of the processor",
         "wanted",
-        "memory, GB",
+        "more memory",
     ):
         table.add_column(column, justify="right", no_wrap=True)
     found = []

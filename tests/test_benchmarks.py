@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
+from benchmarks import train_text
 from benchmarks.bench_language import Blocks, beside_models
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
 from benchmarks.llada_shape import SHAPES, LladaShaped
+from benchmarks.train_text import affordable_steps
+from factordiff.arc.artefact import save_artefact
+from factordiff.text.build import build
+from tests.text.wheels import packages
 
 
 @pytest.mark.parametrize(("order", "temperature"), [("confidence", 0.0), ("ancestral", 1.0)])
@@ -39,3 +48,46 @@ def test_eight_billion_parameters_are_eight_billion() -> None:
     shape = SHAPES["llada-8b"]
     layer = 4 * shape.width**2 + 3 * shape.width * shape.inner
     assert 2 * shape.tokens * shape.width + shape.layers * layer == pytest.approx(8.0e9, rel=0.01)
+
+
+def test_steps_that_fit_a_time() -> None:
+    log = [
+        {"event": "first step", "seconds_to_first_step": 60.0},
+        {"event": "log", "steps_per_second": 10.0},
+        {"event": "log", "steps_per_second": 40.0},
+        {"event": "end"},
+    ]
+    # 8 % of 420 s are spare, a minute goes into the start: 326.4 s at 40 steps a second.
+    assert affordable_steps(log, 7.0) == 13_000
+    assert affordable_steps(log[:1], 7.0) == 100
+    assert affordable_steps(log, 0.1) == 100
+
+
+@pytest.mark.slow
+def test_text_experts_are_trained_for_as_long_as_was_asked(tmp_path: Path) -> None:
+    save_artefact(
+        build(tmp_path / "wheels", packages(tmp_path / "wheels", files=12)),
+        tmp_path / "data" / "code-prose.npz",
+    )
+    words = [
+        sys.executable,
+        str(Path(train_text.__file__).resolve()),
+        "prose",
+        "--out",
+        "run",
+        "--minutes",
+        "0.05",
+    ]
+    words += [
+        "--probe",
+        "4",
+        "--batch",
+        "2",
+        "--validation-items",
+        "2",
+        "--network",
+        "width=20,blocks=1",
+    ]
+    shown = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert "prose: 100 steps in 0.05 minutes; the others: --steps 100" in shown
+    assert (tmp_path / "run" / "weights" / "model.safetensors").is_file()

@@ -8,14 +8,19 @@ import pytest
 import torch
 from torch import Tensor
 
+from factordiff.composition.routing import Routing
 from factordiff.engine import cuda_graph_step
 from factordiff.engine.cuda_graph_step import CudaGraphStep
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.sampling.adaptive import ByEntropy, ByMargin, ByProduct, Repaired
+from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.state import SamplerState
+from factordiff.types import LARGE
 from tests.engine.test_engine import CASES, differences, request
+from tests.ledger import Ledger, waits
+from tests.text.tables import Noise
 
 RULES: list[RevealRule] = [ByConfidence(6), ByConfidence(3), ByMargin(0.4), ByEntropy(0.5), ByProduct(0.3)]
 
@@ -46,6 +51,24 @@ def test_a_cuda_graph_step_steps_as_its_parts_do(
         assert torch.equal(plain.executed_passes, whole.executed_passes)
         assert plain.padded_passes == whole.padded_passes
     assert set(taken) == {8}
+
+
+@pytest.mark.parametrize("values", [5, LARGE + 5])
+@pytest.mark.parametrize("rule", [*RULES, ByBlock(3, 2), ByBlock(3, 2, end=1)], ids=repr)
+def test_nothing_is_looked_at_while_a_step_is_recorded(
+    values: int, rule: RevealRule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, plain = Ledger(), CudaGraphStep._plain
+
+    def watched(house: CudaGraphStep, *given: Tensor) -> cuda_graph_step.Stepped:
+        with ledger:
+            return plain(house, *given)
+
+    monkeypatch.setattr(CudaGraphStep, "_plain", watched)
+    experts = [Noise(seed, values) for seed in (1, 2)]
+    Engine(2, cuda_graph=True).sample(experts, Routing(), torch.full((6, 7), values), reveal=rule)
+    assert ledger.entries
+    assert waits(ledger.entries) == []
 
 
 @pytest.mark.parametrize(

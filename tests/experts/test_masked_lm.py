@@ -13,6 +13,7 @@ from factordiff import MaskedLanguageModel, compose, of_adapters, sample
 from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
 from tests.experts.language import CLS, MASK, PAD, SEP, VOCABULARY, Tokenizer, tiny
+from tests.ledger import Ledger, waits
 
 FAMILIES = ("Bert", "Roberta", "ModernBert", "Esm")
 CELLS = torch.tensor([[7, VOCABULARY, 9, VOCABULARY, 11], [VOCABULARY, 8, VOCABULARY, 12, 13]])
@@ -77,6 +78,26 @@ def test_shifted_logits_are_read_one_position_earlier() -> None:
     asked = torch.tensor([[True, False, True, False, False], [False, True, False, False, True]])
     for given in (prompt, None):
         assert torch.equal(expert.log_probs_at(CELLS, given, asked), expert.log_probs(CELLS, given)[asked])
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_nothing_waits_for_the_model(shifted: bool) -> None:
+    expert = MaskedLanguageModel(
+        tiny("Bert"),
+        mask_token=MASK,
+        suppressed=[CLS],
+        prefix=[] if shifted else [CLS],
+        end=SEP,
+        shifted=shifted,
+    )
+    ledger, asked = Ledger(), CELLS == VOCABULARY
+    expert.log_probs_at(CELLS, None, asked)  # what is copied to the device once is there
+    expert.model.register_forward_pre_hook(lambda *_: ledger.entries.append("pass"))
+    with ledger:
+        expert.log_probs_at(CELLS, None, asked)
+    before, after = ledger.sides()
+    assert waits(after) == []
+    assert len(waits(before)) == 2
 
 
 def test_positions_and_padding_are_told_to_the_model() -> None:

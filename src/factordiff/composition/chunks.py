@@ -1,7 +1,8 @@
 """A step at a large vocabulary: cells are composed a chunk at a time, and only numbers of each are kept.
 
-What a reveal rule reads is worked out for all cells that may be revealed; those that are chosen are composed once more,
-each in a row of its own, and go through the same `draw_tokens` and `commit` as rows of a small vocabulary do.
+What a reveal rule reads is worked out for all cells that may be revealed; those that are chosen are composed once more
+(unless all were one chunk), each in a row of its own, and go through the same `draw_tokens` and `commit` as rows of a
+small vocabulary do. Nothing here waits for the device, if the rule said how many cells it would choose `at_most`.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ UNASKED: dict[str, float | int] = {
 
 def compose_in_chunks(
     said: CellOutputs, composition: Composition, state: SamplerState, reads: Sequence[Callable[..., Any]]
-) -> tuple[ExpertLogProbs | CellOutputs, Composed, Known]:
+) -> tuple[ExpertLogProbs | CellOutputs, Composed, Known, Composed | None]:
     """What was said, composed, and what the rule `reads` in place of the distributions, which are not kept.
 
-    A composition that needs all cells at once gets them, and all is kept.
+    But for those that are one chunk together: they are the last thing that is returned, a row for each cell. A
+    composition that needs all cells at once gets them, and all is kept.
     """
     if not composition.by_cell:
         log_probs = noted(said, said.whole(), state.masked)
-        return log_probs, composition(log_probs, state), {}
+        return log_probs, composition(log_probs, state), {}, None
     kept: dict[Any, list[Tensor]] = {}
+    composed = None
     buffer = said.buffer()  # one for all chunks: nothing but numbers of each is kept
     for places in said.chunks():
         composed = composition(said.at(places, buffer), in_rows(state, said.row[places], said.cell[places]))
@@ -52,41 +55,34 @@ def compose_in_chunks(
         for name, part in found.items():
             if part is not None:
                 kept.setdefault(name, []).append(part.squeeze(-1))
+    if not kept:  # nobody was asked about anything
+        kept = {"log_doubt": [said.row.double()]}
     wide: dict[Any, Tensor] = {
         name: _in_places(torch.cat(parts, -1), said, UNASKED.get(name, 0)) for name, parts in kept.items()
     }
     known = {name: wide.pop(name) for name in reads if name in wide}
-    wide.setdefault(
-        "log_doubt", torch.full(said.shape, torch.nan, dtype=torch.float64, device=said.row.device)
-    )
     nothing = torch.empty(*said.shape, 0, dtype=said.dtype, device=said.row.device)
-    return said, Composed(nothing, **wide), known
+    return said, Composed(nothing, **wide), known, composed if len(said.row) <= said.together else None
 
 
-def at_chosen(proposal: Proposal, composition: Composition) -> list[Proposal]:
-    """The chosen cells in chunks, composed, each in a row of its own."""
-    said, wide, parts = proposal.log_probs, proposal.state, []
-    for places in said.chunks(among=proposal.cells):
-        row, cell = said.row[places], said.cell[places]
-        state = in_rows(wide, row, cell)
-        log_probs = noted(said, said.at(places), state.masked)
-        composed, doubt = composition(log_probs, state), proposal.log_doubt[row, cell, None]
-        cells = torch.ones_like(state.masked)
-        parts.append(Proposal(state, cells, log_probs, proposal.passes[row], composed, doubt, cells))
-    return parts
-
-
-def put_back(proposal: Proposal, parts: Sequence[SamplerState]) -> SamplerState:
-    """The state with its chosen cells filled, from the parts of `at_chosen` after their reveal."""
+def fill_in_chunks(
+    proposal: Proposal, composition: Composition, filled: Callable[[Proposal], SamplerState]
+) -> SamplerState:
+    """The state with its chosen cells `filled`: composed in chunks, each cell in a row of its own."""
     said, wide = proposal.log_probs, proposal.state
-    if not parts:
-        return wide
-    chosen = proposal.cells[said.row, said.cell]
-    row, cell = said.row[chosen], said.cell[chosen]
-    x_t, log_density = wide.x_t.clone(), wide.log_density.clone()
-    x_t[row, cell] = torch.cat([part.x_t for part in parts]).squeeze(-1)
-    log_density[:, row, cell] = torch.cat([part.log_density for part in parts], 1).squeeze(-1)
-    log_w = wide.log_w.index_add(0, row, torch.cat([part.log_w for part in parts]))
+    x_t, log_density, log_w = wide.x_t.clone(), wide.log_density.clone(), wide.log_w
+    for places in said.chunks(among=proposal.cells, at_most=proposal.at_most):
+        row, cell = said.row[places], said.cell[places]
+        state, cells = in_rows(wide, row, cell), proposal.cells[row, cell, None]
+        log_probs = noted(said, said.at(places), state.masked)
+        kept, doubt = proposal.kept, proposal.log_doubt[row, cell, None]
+        composed = composition(log_probs, state) if kept is None else kept.rows(places)
+        part = filled(Proposal(state, cells, log_probs, proposal.passes[row], composed, doubt, cells))
+        x_t[row, cell] = part.x_t.squeeze(-1)
+        # A cell that fills the chunk up was not chosen: its density stays.
+        density = torch.where(cells, part.log_density, log_density[:, row, cell, None])
+        log_density[:, row, cell] = density.squeeze(-1)
+        log_w = log_w.index_add(0, row, part.log_w)
     doubts = wide.log_doubt
     if doubts is not None:
         doubts = torch.where(proposal.cells, proposal.log_doubt, doubts)
@@ -100,7 +96,7 @@ def in_rows(state: SamplerState, row: Int[Tensor, " some"], cell: Int[Tensor, " 
         state,
         x_t=state.x_t[row, cell, None],
         log_density=state.log_density_of_rows[:, row, None],
-        log_w=torch.zeros_like(state.log_w[row]),
+        log_w=state.log_w.new_zeros(len(row)),
         clock=state.clock[row],
         item=state.item[row],
         draws=draws,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +33,17 @@ class Composed:
     log_doubt: Float[Tensor, "batch cell"] | None = None  # set: order reveals by this, not by log_probs
     owners: Int[Tensor, "batch cell"] | None = None  # set: cells of one label have one speaker
     weights: ExpertCells | None = None  # how much each expert counts at each cell, if that was worked out
+
+    def rows(self, rows: Int[Tensor, " some"]) -> Composed:
+        """Some of the rows."""
+        by_expert = ("log_kappa", "weights")
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        some: dict[str, Any] = {
+            name: part[:, rows] if name in by_expert else part[rows]
+            for name, part in parts.items()
+            if part is not None
+        }
+        return Composed(**some)
 
     def __repr__(self) -> str:
         rows, cells, values = self.log_probs.shape

@@ -92,14 +92,13 @@ def _log_doubt_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row
     r"""The log-doubt from the top two and one sum: $p^{(2)} (1 + s) / \sum p$ with s as in `_against_runner_up`."""
     first, second, others = _against_runner_up(log_p)
     log_total = first + torch.log1p((second - first).exp() * others)
-    doubt = second + torch.log1p(others) - log_total
-    return torch.where(second > -torch.inf, doubt, torch.where(first > -torch.inf, second, torch.nan))
+    return second + torch.log1p(others) - log_total
 
 
 def _error_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
     first, second, others = _against_runner_up(log_p)
     wrong = (second - first).exp() * others
-    return torch.where(second > -torch.inf, wrong / (1.0 + wrong), torch.where(second.isnan(), second, 0.0))
+    return wrong / (1.0 + wrong)
 
 
 def _against_runner_up(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -108,18 +107,18 @@ def _against_runner_up(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tenso
     Shares are at most 1. Rounded to whole numbers of $2^{-q}$ with $q = 52 - \lceil\log_2 V\rceil$ they add up in
     float64 without rounding, in any order; what that changes is at most $2^{-q-1}$ a value, or its last bit.
     """
-    first, second = _top_two(log_p)
-    # The winner's own share is cut to 1 and taken off again.
-    share = (log_p - second.clamp(min=torch.finfo(log_p.dtype).min)[:, None]).clamp_(max=0.0).exp_()
+    first, second, winner = _top_two(log_p)
+    share = log_p - second.clamp(min=torch.finfo(log_p.dtype).min)[:, None]
+    share.scatter_(1, winner[:, None], -torch.inf).exp_()
     # Beside this number the last bit that is kept stands for 2^-q, whatever the type.
     digits = 23 if log_p.dtype == torch.float32 else 52
     large = 1.5 * 2.0 ** (digits - 52 + (log_p.shape[-1] - 1).bit_length())
-    others = share.add_(large).sub_(large).sum(-1, dtype=torch.float64) - 1.0
+    others = share.add_(large).sub_(large).sum(-1, dtype=torch.float64)
     return first.double(), second.double(), others
 
 
-def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
-    """The largest two of each row: those of the blocks' largest, and the runner-up inside the winner's block."""
+def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Int[Tensor, " row"]]:
+    """The largest two of each row, of the blocks' largest or inside the winner's block; and which value wins."""
     rows, values = log_p.shape
     whole = log_p[:, : values // BLOCK * BLOCK].view(rows, -1, BLOCK)
     largest = whole.amax(-1)
@@ -129,7 +128,8 @@ def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Float[Tensor, " row"], 
     # A last block that is short is looked at with some values before it: those are others of the winner too.
     start = (block[0] * BLOCK).clamp(max=values - BLOCK)
     around = log_p.gather(1, start[:, None] + torch.arange(BLOCK, device=log_p.device))
-    return first, torch.maximum(other, around.topk(2).values[:, 1])
+    inside, at = around.topk(2)
+    return first, torch.maximum(other, inside[:, 1]), start + at[:, 0]
 
 
 def margin(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:

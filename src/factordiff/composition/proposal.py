@@ -24,3 +24,5 @@ class Proposal:
     composed: Composed  # of a large vocabulary without values: its distributions are not kept
     log_doubt: Float[Tensor, "batch cell"]
     cells: Cells
+    at_most: int | None = None  # so many cells, of all rows, if that was known before the experts spoke
+    kept: Composed | None = None  # of a large vocabulary that was one chunk: a row for each cell asked about

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -19,7 +19,7 @@ from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.engine.queue import Queue
 from factordiff.errors import InvalidInput
 from factordiff.experts.forward import side_by_side, sum_error
-from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.reveal import RevealRule, Wrapped
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
 from factordiff.streams import Draws
@@ -35,6 +35,16 @@ class Stepped(NamedTuple):
     error: Float[Tensor, " expert"]  # of the experts' distributions
 
 
+@dataclass(frozen=True)
+class WholeRows(Wrapped):
+    """A rule for steps over whole tensors, which need no bound: reading a number would end the recording."""
+
+    rule: RevealRule
+
+    def at_most(self, candidates: Cells, state: SamplerState) -> None:
+        """Not asked for."""
+
+
 class CudaGraphStep:
     """The steps of a run in which all slots are taken, as most are while items wait.
 
@@ -45,7 +55,7 @@ class CudaGraphStep:
 
     def __init__(self, queue: Queue, composition: Composition, rule: RevealRule, temperature: float) -> None:
         self._queue, self._batch = queue, queue.batch
-        self._composition, self._rule, self._temperature = composition, rule, temperature
+        self._composition, self._rule, self._temperature = composition, WholeRows(rule), temperature
         self._advance: Callable[..., Stepped] | None = None
         self.how = "plain"  # the form in use
         self.failure: str | None = None

@@ -100,11 +100,19 @@ class CellOutputs:
     def __repr__(self) -> str:
         return f"CellOutputs({len(self)} experts about {len(self.row)} cells, {self.values} values)"
 
-    def chunks(self, among: Cells | None = None) -> Iterator[Int[Tensor, " some"]]:
-        """The places of the cells in the order, so many at a time; of some of them, if told which."""
+    def chunks(
+        self, among: Cells | None = None, at_most: int | None = None
+    ) -> Iterator[Int[Tensor, " some"]]:
+        """The places of the cells in the order, so many at a time; of some of them, if told which.
+
+        How many those are is on the device. Told that they are `at_most` so many, it does not wait to look: where they
+        are fewer, places of other cells follow.
+        """
         places = torch.arange(len(self.row), device=self.row.device)
         if among is not None:
-            places = places[among[self.row, self.cell]]
+            inside = among[self.row, self.cell]
+            first = None if at_most is None else inside.to(torch.uint8).argsort(descending=True, stable=True)
+            places = places[inside] if first is None else first[:at_most]
         return iter(places.split(self.together)) if len(places) else iter(())
 
     def at(

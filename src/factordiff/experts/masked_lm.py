@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -18,6 +18,15 @@ from factordiff.vocabulary import Vocabulary
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
 
 Prompt = Int[Tensor, "item place"] | dict[str, Int[Tensor, "item place"]] | None
+
+
+class Tables(NamedTuple):
+    """What does not change from pass to pass, on one device: copying it anew would make the device wait."""
+
+    ids: Int[Tensor, " value+1"]  # the model's id of each value, and of the mask behind them
+    never: Int[Tensor, " some"]  # the values that are never emitted
+    prefix: Int[Tensor, " before"]
+    suffix: Int[Tensor, " behind"]
 
 
 class MaskedLanguageModel:
@@ -71,9 +80,9 @@ class MaskedLanguageModel:
         self.vocabulary = Vocabulary(len(self.tokens))
         self.end = None if end is None else self.tokens.index(end)
         self._never = [value for value, token in enumerate(self.tokens) if token in never]
-        self._all = self.tokens == tuple(
-            range(len(self.tokens))
-        )  # values are ids: nothing need be picked out
+        self._last = max(self.tokens)
+        self._all = self._last == len(self.tokens) - 1 and self.tokens == tuple(range(len(self.tokens)))
+        self._tables: dict[torch.device, Tables] = {}
 
     def __repr__(self) -> str:
         with_adapter = f", adapter {self.adapter!r}" if self.adapter else ""
@@ -107,11 +116,12 @@ class MaskedLanguageModel:
         inputs, first = self.inputs(x_t, encoded)
         source = (first + torch.arange(x_t.shape[1], device=x_t.device) - int(self.shifted)).clamp(min=0)
         places = torch.zeros_like(inputs["input_ids"]).index_add(1, source, cells.to(torch.int64)) > 0
-        said = self.normalised(self.logits(inputs, places))
+        # Cells are looked up before the model runs: on a GPU nothing then waits for its pass to end.
+        asked, order = cells.flatten().nonzero().squeeze(-1), None
         if self.shifted and first == 0:  # the first position speaks of itself and of the next
-            order = (places.flatten().cumsum(0) - 1).view_as(places)
-            said = said[order[:, source][cells]]
-        return self._ended(said, x_t, cells)
+            order = (places.flatten().cumsum(0) - 1).view_as(places)[:, source].flatten()[asked]
+        said = self.normalised(self.logits(inputs, places))
+        return self._ended(said if order is None else said[order], x_t, asked)
 
     def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
         """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
@@ -124,23 +134,29 @@ class MaskedLanguageModel:
 
     def normalised(self, logits: Float[Tensor, "asked token"]) -> Float[Tensor, "asked value"]:
         """Log-probabilities of the values, none of which is a token that is never emitted."""
-        said = logits[:, : len(self.tokens)] if self._all else logits[:, list(self.tokens)]
-        never = torch.tensor(self._never, dtype=torch.int64, device=said.device)
-        return torch.log_softmax(
-            said.float().index_fill(1, never, -torch.inf) if self._never else said.float(), -1
-        )
+        tables = self._on(logits.device)
+        said = logits[:, : len(self.tokens)] if self._all else logits[:, tables.ids[:-1]]
+        if self._never:
+            said = said.float().index_fill(1, tables.never, -torch.inf)
+        return torch.log_softmax(said.float(), -1)
+
+    def _on(self, device: torch.device) -> Tables:
+        """Its tables there, copied once."""
+        if device not in self._tables:
+            parts = ([*self.tokens, self.mask_token], self._never, self.prefix, self.suffix)
+            self._tables[device] = Tables(
+                *(torch.tensor(part, dtype=torch.int64, device=device) for part in parts)
+            )
+        return self._tables[device]
 
     def inputs(self, x_t: Tokens, encoded: Prompt) -> tuple[dict[str, Tensor], int]:
         """What the model is called with, and the position of the first cell."""
-        batch, device = len(x_t), x_t.device
-        ids = torch.tensor([*self.tokens, self.mask_token], device=device)  # MASK comes after the values
-
-        def around(part: Sequence[int]) -> Tensor:
-            return torch.tensor(part, dtype=torch.int64, device=device).expand(batch, len(part))
-
+        tables, batch = self._on(x_t.device), len(x_t)
         prompt = encoded["input_ids"] if isinstance(encoded, dict) else encoded
-        before = [around(self.prefix)] if prompt is None else [around(self.prefix), prompt]
-        inputs = {"input_ids": torch.cat([*before, ids[x_t], around(self.suffix)], dim=1)}
+        before = [tables.prefix.expand(batch, -1)]
+        if prompt is not None:
+            before.append(prompt)
+        inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
         self._check_length(inputs["input_ids"].shape[1])
         if isinstance(encoded, dict):
@@ -166,25 +182,25 @@ class MaskedLanguageModel:
 
     def logits(self, inputs: dict[str, Tensor], positions: Cells) -> Float[Tensor, "asked token"]:
         """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
-        asked, head = int(positions.sum()), getattr(self.model, "get_output_embeddings", lambda: None)()
+        places = positions.flatten().nonzero().squeeze(-1)
+        asked, head = len(places), getattr(self.model, "get_output_embeddings", lambda: None)()
         hook: Any = nullcontext()
         if isinstance(head, torch.nn.Module):
             hook = head.register_forward_pre_hook(
-                lambda _, given: (given[0][positions], *given[1:]) if given[0].dim() == 3 else None
+                lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
             )
         with hook, self._with_adapter():
             logits = self.model(**inputs).logits
         if logits.dim() == 3:
-            batch, places = positions.shape
-            if logits.shape[:2] != (batch, places):
+            if logits.shape[:2] != positions.shape:
                 raise InvalidInput(
-                    f"model: expected logits of shape ({batch}, {places}, token), one row for every position, got "
-                    f"{tuple(logits.shape)}"
+                    f"model: expected logits of shape ({positions.shape[0]}, {positions.shape[1]}, token), one row for "
+                    f"every position, got {tuple(logits.shape)}"
                 )
-            logits = logits[positions]
-        if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= max(self.tokens):
+            logits = logits.flatten(0, 1)[places]
+        if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= self._last:
             raise InvalidInput(
-                f"model: expected logits for ids up to {max(self.tokens)} at {asked} positions, got shape "
+                f"model: expected logits for ids up to {self._last} at {asked} positions, got shape "
                 f"{tuple(logits.shape)}"
             )
         return logits
@@ -198,12 +214,14 @@ class MaskedLanguageModel:
             model.set_adapter(self.adapter)
         return nullcontext()
 
-    def _ended(self, log_probs: Tensor, x_t: Tokens, cells: Cells) -> Float[Tensor, "asked value"]:
+    def _ended(
+        self, log_probs: Tensor, x_t: Tokens, asked: Int[Tensor, " asked"]
+    ) -> Float[Tensor, "asked value"]:
         """After the end of a text, where all before it is known, there is nothing but the end."""
         if self.end is None:
             return log_probs
         known = (x_t != self.vocabulary.mask).to(torch.uint8).cumprod(-1).bool()
-        over = (known & (x_t == self.end)).to(torch.uint8).cummax(-1).values.bool()[cells]
+        over = (known & (x_t == self.end)).to(torch.uint8).cummax(-1).values.bool().flatten()[asked]
         nothing_else = torch.full_like(log_probs, -torch.inf)
         nothing_else[:, self.end] = 0.0
         return torch.where(over[:, None], nothing_else, log_probs)

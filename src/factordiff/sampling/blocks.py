@@ -73,35 +73,48 @@ class ByBlock(RevealRule):
         return torch.div(cell - first, self.length, rounding_mode="floor")
 
     def ended(self, state: SamplerState) -> Cells:
-        """One column: whether a row has revealed the end of its text, and all before it."""
-        if self.end is None:
-            return torch.zeros_like(state.masked[:, :1])
+        """One column: whether a row has revealed the end of its text, if texts have one, and all before it."""
         revealed = (~state.masked).to(torch.uint8).cumprod(-1).bool()
         return (revealed & state.start & (state.x_t == self.end)).any(-1, keepdim=True)
 
     def candidates(self, state: SamplerState) -> Cells:
         """The masked cells of the first block that has any; of a text that has ended, all."""
-        block = self.blocks(state)
-        now = torch.where(state.masked, block, state.x_t.shape[1]).amin(-1, keepdim=True)
-        return state.masked & ((block == now) | self.ended(state))
+        _, inside = self.now(state)
+        return state.masked & (inside if self.end is None else inside | self.ended(state))
 
-    def place(self, state: SamplerState) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each row: the number of its block, the step inside it, and how many cells that reveals."""
+    def now(self, state: SamplerState) -> tuple[Int[Tensor, "batch 1"], Cells]:
+        """The number of each row's first block with masked cells, and the cells inside it."""
         block = self.blocks(state)
-        now = torch.where(state.masked, block, state.x_t.shape[1]).amin(-1, keepdim=True)
-        inside = block == now
+        number = torch.where(state.masked, block, state.x_t.shape[1]).amin(-1, keepdim=True)
+        return number, block == number
+
+    def shares(self, inside: Cells, state: SamplerState) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each row's block: how many cells are revealed, how many a step takes, how many steps take one more."""
         count = (state.start & inside).sum(-1)
         done = count - (state.masked & inside).sum(-1)
-        even, more = torch.div(count, self.steps, rounding_mode="floor"), count % self.steps
-        early = torch.div(done, even + 1, rounding_mode="floor")
-        late = more + torch.div(done - more * (even + 1), even.clamp(min=1), rounding_mode="floor")
-        step = torch.where(early < more, early, late)
-        return now.squeeze(-1), step, even + (step < more).to(even.dtype)
+        return done, torch.div(count, self.steps, rounding_mode="floor"), count % self.steps
 
     def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         """The step of the next reveal, all blocks counted."""
-        block, step, _ = self.place(state)
-        return torch.maximum(state.clock, block * self.steps + step)
+        number, inside = self.now(state)
+        done, even, more = self.shares(inside, state)
+        # Steps that take one more come first: the later of both counts is the step inside the block.
+        early = torch.div(done, even + 1, rounding_mode="floor")
+        late = torch.div(done - more, even.clamp(min=1), rounding_mode="floor")
+        step = torch.maximum(early, late)
+        return torch.maximum(state.clock, number.squeeze(-1) * self.steps + step)
+
+    def quota(self, state: SamplerState) -> Int[Tensor, " batch"]:
+        """How many cells of its block a row reveals in this step."""
+        done, even, more = self.shares(self.now(state)[1], state)
+        return even + (done < more * (even + 1))
+
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
+        """The quotas together; of a text that has ended, all that is left."""
+        quota = self.quota(state)
+        if self.end is None:
+            return int(quota.sum())
+        return int(torch.where(self.ended(state).squeeze(-1), candidates.sum(-1), quota).sum())
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The step's number of cells, in the order."""
@@ -115,8 +128,8 @@ class ByBlock(RevealRule):
             key = posterior.log_doubt
         if self.end is not None and self.end_last:
             key = torch.where(posterior.of(likeliest) == self.end, 1.0, key)
-        _, _, count = self.place(state)
-        return torch.where(self.ended(state), candidates, surest(key, candidates, count))
+        chosen = surest(key, candidates, self.quota(state))
+        return chosen if self.end is None else torch.where(self.ended(state), candidates, chosen)
 
 
 def likeliest(log_probs: CellLogProbs) -> Float[Tensor, "batch cell"]:

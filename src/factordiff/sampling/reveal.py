@@ -63,6 +63,13 @@ class RevealRule(ABC):
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The cells revealed at this step: some of the candidates, at least one where there are any."""
 
+    def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
+        """How many cells of all rows `choose` takes at most, if that is known before the experts speak.
+
+        On a GPU a step over a large vocabulary then never waits for the passes to end.
+        """
+        return None
+
     @property
     def reads(self) -> tuple[Summary, ...]:
         """What `choose` wants to know of the distributions beside their log-doubt (`Posterior.of`)."""
@@ -99,6 +106,10 @@ class Wrapped(RevealRule):
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As the rule has it."""
         return self.rule.choose(posterior, candidates, state)
+
+    def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
+        """As the rule has it."""
+        return self.rule.at_most(candidates, state)
 
     @property
     def reads(self) -> tuple[Summary, ...]:
@@ -159,6 +170,10 @@ class Ancestral(RevealRule):
         """All of them."""
         return candidates
 
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
+        """All of them."""
+        return int(candidates.sum())
+
 
 @dataclass(frozen=True)
 class ByConfidence(RevealRule):
@@ -195,6 +210,10 @@ class ByConfidence(RevealRule):
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """The quota's worth of the least doubtful."""
         return surest(posterior.log_doubt, candidates, self.quota(state))
+
+    def at_most(self, candidates: Cells, state: SamplerState) -> int:
+        """The quotas together."""
+        return int(self.quota(state).sum())
 
 
 def at_next_reveal(state: SamplerState, rule: RevealRule) -> SamplerState:

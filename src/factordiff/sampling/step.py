@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from factordiff.composition.chunks import Known, at_chosen, compose_in_chunks, put_back
+from factordiff.composition.chunks import Known, compose_in_chunks, fill_in_chunks
 from factordiff.composition.composition import Composition
 from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
@@ -48,12 +49,9 @@ def step(
     """Candidates, ask, compose, choose cells; draw; weight; resample. Paper: appendix "Diffusion Sampling"."""
     proposal = propose(at_next_reveal(state, rule), forward, composition, rule)
     beta = composition.target(len(proposal.log_probs))
+    draw = partial(commit, tokens=None, beta=beta, temperature=temperature)
     large = isinstance(proposal.log_probs, CellOutputs)
-    filled = [
-        commit(part, draw_tokens(part.log_probs, part.composed, temperature, part.state), beta, temperature)
-        for part in (at_chosen(proposal, composition) if large else [proposal])
-    ]
-    revealed = put_back(proposal, filled) if large else filled[0]
+    revealed = fill_in_chunks(proposal, composition, draw) if large else draw(proposal)
     after, ess, ancestors = (revealed, None, None) if beta is None else resampled(revealed, resampling)
     if rule.repairs:
         after = repaired(after, rule)
@@ -63,28 +61,31 @@ def step(
 def propose(state: SamplerState, forward: Forward, composition: Composition, rule: RevealRule) -> Proposal:
     """Ask the experts, compose what they say, and choose cells, before any value is drawn."""
     candidates = rule.candidates(state)
-    wanted = composition.asks(candidates, state) if state.mask > LARGE else candidates
+    large = state.mask > LARGE
+    wanted = composition.asks(candidates, state) if large else candidates
+    at_most = rule.at_most(candidates, state) if large else None  # now: later it would wait for the passes
     log_probs, passes = forward(state, wanted)
-    known: Known = {}
+    known, kept = Known(), None
     if isinstance(log_probs, CellOutputs):
-        log_probs, composed, known = compose_in_chunks(log_probs, composition, state, rule.reads)
+        log_probs, composed, known, kept = compose_in_chunks(log_probs, composition, state, rule.reads)
     else:
         composed = composition(log_probs, state)
     doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
     cells = rule.choose(Posterior(composed.log_probs, doubt, known), candidates, state)
-    return Proposal(state, candidates, log_probs, passes, composed, doubt, cells)
+    return Proposal(state, candidates, log_probs, passes, composed, doubt, cells, at_most, kept)
 
 
-def commit(proposal: Proposal, tokens: Tokens, beta: Beta, temperature: float) -> SamplerState:
-    r"""Fill the chosen cells, note what each expert thinks of their values, and weight.
+def commit(proposal: Proposal, tokens: Tokens | None, beta: Beta, temperature: float) -> SamplerState:
+    r"""Fill the chosen cells with these values, or draw them; note what each expert thinks of them, and weight.
 
     $\log w \mathrel{+}= \sum_m \beta_m \log p_m(x_U) - \log r(x_U)$ with r what the values were drawn from.
     """
-    state, cells = proposal.state, proposal.cells
-    said = log_prob_at(proposal.log_probs, tokens)
+    state, cells, log_probs = proposal.state, proposal.cells, proposal.log_probs
+    tokens = draw_tokens(log_probs, proposal.composed, temperature, state) if tokens is None else tokens
+    said = log_prob_at(log_probs, tokens)
     log_w, doubts = state.log_w, state.log_doubt
     if beta is not None:
-        drawn = log_drawn(proposal.log_probs, proposal.composed, tokens, cells, temperature)
+        drawn = log_drawn(log_probs, proposal.composed, tokens, cells, temperature)
         gained = log_target(torch.where(cells, said, 0.0).sum(-1), beta.to(said.device)) - drawn
         log_w = torch.where(cells.any(-1), log_w + gained, log_w)
     return replace(

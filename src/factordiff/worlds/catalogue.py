@@ -29,6 +29,7 @@ WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it ta
     "sudoku": ("sudoku.world", "Sudoku", False),
     "arc-mosaic": ("mosaic.world", "Mosaic", False),
     "antibody": ("antibody.world", "Antibody", False),
+    "code-prose": ("code_prose", "CodeProse", False),
     **dict.fromkeys(ARC, ("arc_pairs", "ArcPair", True)),
     **dict.fromkeys(TOYS, ("toys", "Toy", True)),
 }

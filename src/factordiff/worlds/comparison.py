@@ -130,8 +130,8 @@ class Comparison:
 
     @property
     def top(self) -> Row | None:
-        """The bound that shares are of: the oracle, or being told where there is none."""
-        for label in ("oracle", "told"):
+        """The row that shares are of: a generalist, the oracle, or being told, the first that there is."""
+        for label in ("generalist", "oracle", "told"):
             for row in self.rows:
                 if row.label == label:
                     return row
@@ -141,7 +141,7 @@ class Comparison:
         return max(rows, key=lambda row: self.main.sign * row.value(self.main)) if rows else None
 
     def share(self, row: Row) -> float | None:
-        """How far a row is on the way from the best fitted number per expert to the oracle, if there is a way."""
+        """How far a row is on the way from the best fitted number per expert to the top, if there is a way."""
         base, top = self.base, self.top
         if base is None or top is None:
             return None

@@ -210,7 +210,7 @@ def _told(setting: Setting) -> Answering:
 
 
 def _oracle(setting: Setting) -> Answering:
-    by: Any = "probability" if setting.metric.main.name == "nats" else "choice"
+    by: Any = "probability" if setting.metric.mode == "one-pass" else "choice"
     return lambda queries: PreparedMethod((setting.team(Oracle(queries.x_0, by)),))
 
 

@@ -1,0 +1,95 @@
+"""Code and prose: small experts on a small corpus, held against the measurement that `text/bits.py` makes alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from factordiff.arc.artefact import save_artefact
+from factordiff.composition.mixture import Mixture
+from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
+from factordiff.errors import DataError, InvalidInput
+from factordiff.networks.store import build as build_network
+from factordiff.networks.store import save_expert
+from factordiff.text.alphabet import BYTES
+from factordiff.text.bits import fill_in
+from factordiff.text.build import build
+from factordiff.text.corpus import load_corpus
+from factordiff.text.windows import hidden_cells, mixed_windows
+from factordiff.worlds.catalogue import compare_world
+from factordiff.worlds.code_prose import GENERALIST, MEMBERS, SHARE, CodeProse
+from tests.networks.small_networks import stir
+from tests.text.wheels import packages
+
+SMALL = {"values": 96, "length": 256, "width": 8, "blocks": 1, "heads": 2}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> CodeProse:
+    """Three networks that were never trained, and windows of nine packages."""
+    desk = tmp_path_factory.mktemp("code-prose")
+    save_artefact(build(desk / "wheels", packages(desk / "wheels", files=12)), desk / "corpus.npz")
+    for seed, name in enumerate((*MEMBERS, GENERALIST)):
+        network = build_network("transformer", SMALL, seed)
+        stir(network, seed, 1.0)
+        save_expert(network, desk / name, {"objective": "full", "step": 3})
+    return CodeProse({name: desk / name for name in (*MEMBERS, GENERALIST)}, desk / "corpus.npz")
+
+
+def test_queries_are_windows_of_held_out_packages(world: CodeProse) -> None:
+    queries = world.queries("test", 6)
+    windows = mixed_windows(load_corpus(world.file)["test"], 6)
+    assert torch.equal(queries.x_0, windows.x_0)
+    assert torch.equal(queries.hidden(BYTES.mask), hidden_cells(windows, SHARE))
+    assert queries.owners is not None
+    assert torch.equal(queries.parts["prose"], queries.owners == 0)
+    assert torch.equal(queries.parts["code"], ~queries.parts["prose"])
+    assert len(set(queries.clusters)) > 1
+    assert not set(queries.clusters) & set(world.queries("validation").clusters)
+    assert len(world.queries("test")) == world.sizes["test"] > 6
+
+
+def test_the_rows_are_those_that_bits_measures(world: CodeProse) -> None:
+    table = compare_world(world, "alone,mixture,routing,told,oracle,generalist", limit=8)
+    experts = list(world.experts().experts.values())
+    windows = mixed_windows(load_corpus(world.file)["test"], 8)
+    methods = {"text-prose": Single(0), "text-code": Single(1), "mixture": Mixture(), "routing": Routing()}
+    expected = fill_in(experts, methods, windows.x_0, hidden_cells(windows, SHARE), windows.owner)
+    right = next(measure for measure in table.measures if measure.name == "right")
+    for name in (*methods, "told", "oracle"):
+        assert table[name].value(table.main) == pytest.approx(expected[name].bits_per_cell, rel=1e-6), name
+        assert table[name].value(right) == pytest.approx(expected[name].share_right), name
+    assert world._generalist is not None
+    alone = fill_in([world._generalist], {"it": Single(0)}, windows.x_0, hidden_cells(windows, SHARE))
+    assert table["generalist"].value(table.main) == pytest.approx(alone["it"].bits_per_cell, rel=1e-6)
+    assert table.top is table["generalist"]
+
+
+def test_routers_are_fitted_and_the_way_is_to_the_generalist(world: CodeProse, tmp_path: Path) -> None:
+    rows = "fitted:mixture,fitted:learned[steps=4;head=mixture],oracle,generalist"
+    table = compare_world(world, rows, limit=6, validation=12, budget=3, out=tmp_path)
+    assert "The way is from `fitted:mixture` to `generalist`" in table.caption()
+    learned = table["fitted:learned[steps=4;head=mixture]"]
+    parts = [measure for measure in table.measures if measure.name in ("bits prose", "bits code")]
+    both = sum(learned.sums[measure.name] for measure in parts)
+    assert both == pytest.approx(learned.sums["bits"])
+    way = table["fitted:mixture"].value(table.main) - table["generalist"].value(table.main)
+    share = table.share(table["generalist"])
+    assert share == (pytest.approx(1.0) if way >= 0.02 else None)
+    # Records were kept: the same table again runs nothing.
+    again = compare_world(world, rows, limit=6, validation=12, budget=3, out=tmp_path)
+    assert again.text() == table.text()
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    nowhere = CodeProse(corpus=tmp_path / "none.npz")
+    assert nowhere.sizes == {"validation": 0, "test": 0}
+    with pytest.raises(
+        DataError, match="there is no corpus here; build it with `factordiff data build code-prose`"
+    ):
+        nowhere.queries("test")
+    with pytest.raises(InvalidInput, match="this world has no 'text-verse'"):
+        CodeProse({"text-verse": tmp_path}).experts()
