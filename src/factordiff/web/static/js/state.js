@@ -34,7 +34,7 @@ export function freshState(about) {
     test: 0,
     given: {}, // cell -> color
     compare: false,
-    alternative: false, // attempt 2 as well
+    second: false, // attempt 2 as well
     settings: [settings, otherWay(settings)],
     solved: false,
     step: null,
@@ -64,7 +64,6 @@ export function requestOf(state, settings, about) {
     reveal: settings.number === null ? settings.rule : `${settings.rule}:${settings.number}`,
     seed: settings.seed,
     given,
-    alternative: state.alternative,
   };
 }
 
