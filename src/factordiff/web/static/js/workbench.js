@@ -201,7 +201,7 @@ async function solve() {
   by("stop").hidden = false;
   by("stage").focus({ preventScroll: true }); // so that the keys belong to the trajectory
   by("stage").scrollIntoView({ block: "start", behavior: calmly() });
-  by("status").textContent = "Waiting for the worker…";
+  by("status").textContent = about.in_browser ? "Loading the experts…" : "Waiting for the worker…";
   showStage();
   let drawing = false;
   const follow = () => { // as often as the screen, not as often as the steps
@@ -220,7 +220,7 @@ async function solve() {
     try {
       await api.solve(request, (event) => {
         lane.take(event);
-        if (event.event === "start") by("status").textContent = "Solving…";
+        if (event.event === (about.in_browser ? "step" : "start")) by("status").textContent = "Solving…";
         follow();
       }, control.signal);
       solved.set(JSON.stringify(request), lane.run);
@@ -352,7 +352,7 @@ function wire() {
   on("second", "change", (event) => { leaveAddress(); state.second = event.target.checked; return trySecond(); });
   on("compare", "change", (event) => {
     state.compare = event.target.checked;
-    if (state.compare) state.settings[1] = otherWay(state.settings[0]);
+    if (state.compare) state.settings[1] = otherWay(state.settings[0], about);
     showSettings();
     clearStage();
   });
@@ -386,7 +386,7 @@ async function openStory(name) {
   const request = correcting ? candidate.requests[0] : candidate.requests.at(-1);
   const begun = freshState(about);
   begun.settings[0] = settingsOf(request, about);
-  begun.settings[1] = otherWay(begun.settings[0]);
+  begun.settings[1] = otherWay(begun.settings[0], about);
   begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.task };
   take(begun);
   if (correcting) guide.wanted = correcting[0] * SIDE + correcting[1];
@@ -433,6 +433,7 @@ async function begin() {
   guide = new Guide(by("guide"), guarded((cell, color) => { state.given[cell] = color; noted(); return solve(); }), () => travel(undo.undo()));
   forms = [0, 1].map((lane) => new SettingsForm(lane, about, () => stale()));
   by("settings").replaceChildren(...forms.map((form) => form.root));
+  for (const part of document.querySelectorAll('[data-needs="server"]')) part.hidden = Boolean(about.in_browser);
   for (const part of document.querySelectorAll("[data-known]")) part.textContent = listing.length;
   wire();
   await restore();
