@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -142,6 +143,7 @@ def _export(folder: str, registry: ExpertRegistry, console: Console, with_expert
         )
     page = write_site(folder, recordings, len(library.listing), solves=with_experts)
     if with_experts:
+        logging.disable(logging.WARNING)  # the exporter's remarks about libraries that are not here
         with Progress(console=console, transient=True) as progress:
             bar = progress.add_task("exporting the experts", total=len(registry))
             write_solver(
@@ -150,6 +152,7 @@ def _export(folder: str, registry: ExpertRegistry, console: Console, with_expert
                 library,
                 on_progress=lambda done, total, name: progress.update(bar, completed=done, description=name),
             )
+        logging.disable(logging.NOTSET)
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file()) / 1e6
     told = "1 story" if len(recordings) == 1 else f"{len(recordings)} stories"
     there = (
