@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 AXE    := build/axe/node_modules/axe-core/axe.min.js
+ORT    := build/ort/node_modules/onnxruntime-web/dist/ort.wasm.min.js
 
-.PHONY: demo site notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
+.PHONY: demo site site-with-experts notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/factordiff demo
@@ -13,6 +14,11 @@ demo: $(VENV)/.ready
 site: $(VENV)/.ready
 	rm -rf build/site
 	$(BIN)/factordiff play --export build/site
+
+# The same with the experts, which solve in the browser: for a static host, such as `python -m http.server`.
+site-with-experts: $(VENV)/.ready-onnx $(ORT)
+	rm -rf build/site-with-experts
+	$(BIN)/factordiff play --export build/site-with-experts --with-experts
 
 # The notebook with its outputs, anew: after a change of weights or of what a cell shows.
 notebook: $(VENV)/.ready
@@ -32,7 +38,7 @@ test-gpu:
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -m "slow or not slow"
 
-test-web: $(VENV)/.ready-web $(AXE)
+test-web: $(VENV)/.ready-web $(VENV)/.ready-onnx $(AXE) $(ORT)
 	FACTORDIFF_BROWSER=1 $(BIN)/pytest -o addopts="--strict-markers -q" tests/web/browser  # without shape checks: faster
 
 # The wheel in a fresh environment outside the repository, with every Python of the list that is installed; a part of
@@ -68,6 +74,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 # What looks for barriers on the page; only these tests use it, so it comes from npm when they are run.
 $(AXE):
 	npm install --silent --no-save --prefix build/axe axe-core@4.14.0
+
+# What runs experts in a browser: 12 MB that only a site with experts holds, so it is fetched when one is written.
+$(ORT):
+	npm install --silent --no-save --prefix build/ort onnxruntime-web@1.23.2
+
+$(VENV)/.ready-onnx: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[onnx]"
+	touch $@
 
 # The browser is Debian's: it is installed when it is missing, which needs root.
 CHROMIUM := /usr/bin/chromium

@@ -15,7 +15,7 @@ from tests.web.stubs import task
 VALID = {
     "version": 1, "task": task(), "test": 0, "experts": ["even", "odd"], "method": "routing",
     "temperatures": {"even": 0.5}, "factors": "row", "reveal": "confidence:2", "seed": 3,
-    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "alternative": True, "evidence": False,
+    "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "attempt": 2, "evidence": False,
     "stream": False, "detail": False, "deadline": 5.0,
 }  # fmt: skip
 ODD = [

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
+from factordiff.experts.condition import Condition
 from factordiff.networks.named import NamedExpert
 from factordiff.networks.store import save_expert
+from factordiff.solving.answer import Answer
 from factordiff.solving.solver import solve
 from factordiff.team.team import Team
 from factordiff.web.limits import Limits
-from factordiff.web.registry import ExpertRegistry
+from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.request import read_request
 from factordiff.web.run import perform, prepare
 from tests.networks.small_networks import small
-from tests.web.stubs import copying, task
+from tests.web.stubs import CELL, Copyist, copying, task
 
 
 @pytest.fixture(scope="module")
@@ -39,27 +42,57 @@ def test_the_answer_for_a_seed_is_the_solvers(registry: ExpertRegistry, method: 
     taken = {option.name: settings[option.name] for option in spec(method).options if option.name in settings}
     body = {
         "task": two_tests, "test": 1, "experts": names, "method": method, "seed": seed,
-        "reveal": "confidence:3", "given": [[None, 8]], "alternative": True, **taken,
+        "reveal": "confidence:3", "given": [[None, 8]], **taken,
     }  # fmt: skip
-    request = read_request(json.dumps(body).encode(), registry.names(), Limits())
-    events: list[dict] = []
-    perform(prepare(request, registry), events.append, lambda: None)
+    events, others = (performed(registry, {**body, "attempt": attempt}) for attempt in (1, 2))
     team = Team(
         tuple(NamedExpert(name, registry[name].expert) for name in names),
         method,
         taken,
-        reveal=request.rule,
+        reveal="confidence:3",
     )
     parsed = parse_task(two_tests, "yours", "body")
-    solved = solve(parsed, team, seed=seed, given={(0, 1): 8}, attempts=1)[1]
+    solved = solve(parsed, team, seed=seed, given={(0, 1): 8})[1]
     assert events[-1]["canvas"] == solved.canvas.tolist()
     assert events[-1]["grid"] == solved.grid.tolist()
-    second = events[-1]["alternative"]
-    others = [one for one in solved.alone if not np.array_equal(one.grid, solved.grid)]
-    assert (second and second["by"]) == (others[0].name if others else None)
-    if second:
-        assert second["grid"] == others[0].grid.tolist()
-    assert (method == "single") == (second is None)  # here the two never agree
+    assert_the_solvers(others[-1], solved)
+
+
+@pytest.mark.parametrize("method", ["routing", "mixture", "vote", "single"])
+def test_attempt_2_is_the_solvers(registry: ExpertRegistry, method: str) -> None:
+    """Nothing is given, so the team is asked the reflected task."""
+    names = registry.names()[:1] if method == "single" else registry.names()
+    body = {"task": task(), "experts": names, "method": method, "seed": 3, "reveal": "confidence:3"}
+    events = performed(registry, {**body, "attempt": 2})
+    team = Team(
+        tuple(NamedExpert(name, registry[name].expert) for name in names), method, reveal="confidence:3"
+    )
+    solved = solve(parse_task(task(), "yours", "body"), team, seed=3)[0]
+    assert solved.second is not None
+    assert "reflections of the task" in solved.second.reason
+    assert_the_solvers(events[-1], solved)
+    assert [events[0]["event"], events[-1]["event"]] == ["start", "second"]
+    told = [(event["done"], event["total"]) for event in events[1:-1] if event["event"] == "progress"]
+    assert len(told) == len(events) - 2
+    ended = [total for done, total in told if done == total]
+    runs = {"vote": [300, 300]}.get(method, [100])  # three runs of each expert
+    assert ended == runs + [4 * cells for cells in runs]  # attempt 1 once more, then four reflections
+
+
+def performed(registry: ExpertRegistry, body: dict) -> list[dict]:
+    """All events of a request."""
+    events: list[dict] = []
+    request = read_request(json.dumps(body).encode(), registry.names(), Limits())
+    perform(prepare(request, registry), events.append, lambda: None)
+    return events
+
+
+def assert_the_solvers(event: dict, solved: Answer) -> None:
+    """The last event of a request for attempt 2 is what `solve` gives."""
+    second = solved.second
+    assert event["grid"] == (None if second is None else second.grid.tolist())
+    assert event["reason"] == (None if second is None else second.reason)
+    assert event["executed_passes"] == solved.executed_passes
 
 
 @pytest.mark.parametrize("method", ["routing", "fkc", "vote"])
@@ -75,43 +108,47 @@ def test_what_is_left_out_is_as_the_command_line_has_it(registry: ExpertRegistry
     assert events[-1]["canvas"] == solved.canvas.tolist()
 
 
-def test_attempt_2_is_left_out_unless_it_is_asked_for() -> None:
+def test_attempt_1_costs_nothing_of_attempt_2() -> None:
     copyists = copying()
 
-    def answered(**changes: object) -> dict:
-        events: list[dict] = []
-        request = read_request(json.dumps({"task": task(), **changes}).encode(), copyists.names(), Limits())
-        perform(prepare(request, copyists), events.append, lambda: None)
-        return events[-1]
+    def passes(attempt: int) -> int:
+        before = sum(copyists[name].expert.passes for name in copyists.names())
+        told = performed(copyists, {"task": task(), "reveal": "confidence:4", "attempt": attempt})[-1]
+        cost = sum(copyists[name].expert.passes for name in copyists.names()) - before
+        if attempt == 1:
+            assert told["passes"]["executed"] == cost
+        return cost
 
-    def passes() -> int:
-        return sum(copyists[name].expert.passes for name in copyists.names())
-
-    assert answered()["alternative"] is None
-    before = passes()
-    once = answered()["passes"]
-    cost = passes() - before
-    assert answered(alternative=True)["alternative"] is None  # both copy, alone and together
-    assert passes() - before > 2 * cost
-    assert answered(alternative=True)["passes"] == once
+    assert passes(1) == 2 * 4
+    assert passes(2) > 2 * passes(1)
 
 
 def test_an_attempt_2_that_is_right_is_said_to_be(registry: ExpertRegistry) -> None:
-    body = {"task": task(), "experts": registry.names(), "reveal": "confidence:3"}
+    def told(test: dict) -> list[bool | None]:
+        body = {"task": {**task(), "test": [test]}, "experts": registry.names(), "reveal": "confidence:3"}
+        return [performed(registry, {**body, "attempt": attempt})[-1]["right"] for attempt in (1, 2)]
 
-    def second(body: dict) -> dict:
-        events: list[dict] = []
-        request = read_request(json.dumps({**body, "alternative": True}).encode(), registry.names(), Limits())
-        perform(prepare(request, registry), events.append, lambda: None)
-        return events[-1]
+    asked = task()["test"][0]
+    assert told(asked) == [False, False]
+    body = {"task": task(), "experts": registry.names(), "reveal": "confidence:3", "attempt": 2}
+    other = performed(registry, body)[-1]["grid"]
+    assert told({**asked, "output": other}) == [False, True]
+    assert told({"input": asked["input"]}) == [None, None]
 
-    told = second(body)
-    assert told["alternative"]["right"] is False
-    truth = {**task(), "test": [{**task()["test"][0], "output": told["alternative"]["grid"]}]}
-    again = second({**body, "task": truth})
-    assert (again["right"], again["alternative"]["right"]) == (False, True)
-    unknown = second({**body, "task": {**task(), "test": [{"input": task()["test"][0]["input"]}]}})
-    assert unknown["alternative"]["right"] is None
+
+class OfOneColor(Copyist):
+    """Believes in color 3 everywhere, however the task is turned."""
+
+    def encode(self, condition: Condition) -> Tensor:
+        return torch.full_like(condition.query, 3)
+
+
+def test_a_team_without_another_answer_says_so() -> None:
+    """All reflections agree, and a vote has no least sure cell of its own."""
+    experts = ExpertRegistry([RegisteredExpert(name, OfOneColor(CELL >= 0)) for name in ("one", "two")])
+    body = {"task": task(), "method": "vote", "reveal": "confidence:2", "attempt": 2}
+    told = performed(experts, body)[-1]
+    assert (told["grid"], told["reason"], told["right"]) == (None, None, None)
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path) -> None:

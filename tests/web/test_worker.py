@@ -75,18 +75,18 @@ def test_a_job_stops_between_the_passes_of_attempt_2() -> None:
     gate, other = Gate(), Gate()
     worker = Worker(1)
     registry = ExpertRegistry([RegisteredExpert("gate", gate), RegisteredExpert("other", other)])
-    job, events = job_for(registry, reveal="confidence:1", alternative=True)
+    job, events = job_for(registry, reveal="confidence:1", attempt=2)
     worker.submit(job)
-    for one in (gate, other):  # the one pass of the composition
+    for one in (gate, other):  # attempt 1 once more, in one pass
         assert one.arrived.acquire(timeout=10)
         one.open.release()
-    assert gate.arrived.acquire(timeout=10)  # the first expert alone
+    assert gate.arrived.acquire(timeout=10)  # the reflected task
     worker.cancel(job)
     gate.open.release(1000)
     other.open.release(1000)
     until(lambda: worker.running is None)
     assert (gate.passes, other.passes) == (2, 1)
-    assert not any(event and event["event"] == "answer" for event in events)
+    assert not any(event and event["event"] == "second" for event in events)
     worker.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,6 +42,13 @@ def play(
             help="Write the stories as a site that needs no server into a new folder, and start none.",
         ),
     ] = "",
+    with_experts: Annotated[
+        bool,
+        typer.Option(
+            "--with-experts",
+            help="With --export: the site also solves, in the browser; it is larger, and needs a static host.",
+        ),
+    ] = False,
     curate: Annotated[
         str,
         typer.Option(
@@ -58,6 +66,8 @@ def play(
             f"threads, queue, deadline: expected 1 to {MOST:,}, as many and some seconds, got {threads}, {queue}, "
             f"{deadline}"
         )
+    if with_experts and not export:
+        raise InvalidInput("with-experts: it is for a site that is written; add --export DIR")
     try:
         import pydantic  # noqa: F401 - the requests are its models
     except ImportError as error:
@@ -83,7 +93,7 @@ def play(
     with console.status("loading the experts"):
         registry = ExpertRegistry.load(names, choose_device(device))
     if export:
-        _export(export, registry, console)
+        _export(export, registry, console, with_experts)
         return
     if curate:
         _curate(curate, registry, console)
@@ -106,10 +116,11 @@ def play(
     make_server(server, limits).run(sockets=[listening])
 
 
-def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
-    """Record every story that these experts can tell, and write the page around them."""
+def _export(folder: str, registry: ExpertRegistry, console: Console, with_experts: bool) -> None:
+    """Record every story that these experts can tell, and write the page around them; the experts too if asked."""
     from rich.progress import Progress
 
+    from factordiff.web.browser_site import check_runtime, write_solver
     from factordiff.web.library import Library
     from factordiff.web.record import record_all
     from factordiff.web.site import check_folder, write_site
@@ -117,6 +128,8 @@ def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
 
     library = Library()
     check_folder(folder)
+    if with_experts:
+        check_runtime()
     stories = tellable(registry)
     if not stories:
         raise Unavailable("export: these experts tell none of the stories; leave --experts out")
@@ -128,10 +141,26 @@ def _export(folder: str, registry: ExpertRegistry, console: Console) -> None:
             library,
             lambda done, total, title: progress.update(bar, completed=done, description=title),
         )
-    page = write_site(folder, recordings, len(library.listing))
-    size = sum(path.stat().st_size for path in page.parent.iterdir()) / 1e6
+    page = write_site(folder, recordings, len(library.listing), solves=with_experts)
+    if with_experts:
+        logging.disable(logging.WARNING)  # the exporter's remarks about libraries that are not here
+        with Progress(console=console, transient=True) as progress:
+            bar = progress.add_task("exporting the experts", total=len(registry))
+            write_solver(
+                page.parent,
+                registry,
+                library,
+                on_progress=lambda done, total, name: progress.update(bar, completed=done, description=name),
+            )
+        logging.disable(logging.NOTSET)
+    size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file()) / 1e6
     told = "1 story" if len(recordings) == 1 else f"{len(recordings)} stories"
-    console.print(f"{told}, {size:.1f} MB: open [bold]{page}[/] in a browser", soft_wrap=True)
+    there = (
+        f"serve it from any static host: python -m http.server -d {folder}"
+        if with_experts
+        else f"open [bold]{page}[/] in a browser"
+    )
+    console.print(f"{told}, {size:.1f} MB: {there}", soft_wrap=True)
     for one in recordings:
         if not one.held:
             console.print(f"[yellow]{one.story.name}: came out as {one.outcome}, not {one.story.holds}[/]")

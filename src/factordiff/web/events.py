@@ -49,16 +49,8 @@ class StepEvent(BaseModel):
     experts: list[Voice]
 
 
-class Alternative(BaseModel):
-    """Attempt 2: the first expert's own answer that differs from attempt 1, in the order of the experts."""
-
-    by: str = Field(description="The expert's name.")
-    grid: Grid
-    right: bool | None
-
-
 class PassCounts(BaseModel):
-    """Passes of the composition, without those of attempt 2 and of evidence."""
+    """Passes of the composition, without those of evidence."""
 
     nominal: int
     executed: int
@@ -85,20 +77,37 @@ class Familiarity(BaseModel):
 
 
 class AnswerEvent(BaseModel):
-    """The answer, the last event."""
+    """Attempt 1, the last event of a request for it."""
 
     event: Literal["answer"] = "answer"
     version: int
     canvas: list[Color] = Field(min_length=CELLS, max_length=CELLS)
     grid: Grid
     right: bool | None = Field(description="Null where the task does not say what is right.")
-    alternative: Alternative | None = Field(
-        description="Null where no expert answers otherwise, or where it was not asked for."
-    )
     evidence: Familiarity | None = Field(description="Null where it was not asked for.")
     passes: PassCounts
     seconds: float
     trace: str | None = Field(description="`Trace.to_json` of the run; null where there were several.")
+
+
+class ProgressEvent(BaseModel):
+    """How far one of the runs is that attempt 2 takes: attempt 1 once more, then the others."""
+
+    event: Literal["progress"] = "progress"
+    done: int = Field(description="Cells that are filled.")
+    total: int
+
+
+class SecondAttemptEvent(BaseModel):
+    """Attempt 2, the last event of a request for it: the team's best other answer."""
+
+    event: Literal["second"] = "second"
+    version: int
+    grid: Grid | None = Field(description="Null where the team has no other answer.")
+    reason: str | None = Field(description="Ends the sentence: attempt 2 is what the team answers ...")
+    right: bool | None = Field(description="Null where the task does not say what is right.")
+    executed_passes: int = Field(description="Of both attempts.")
+    seconds: float
 
 
 class ErrorEvent(BaseModel):

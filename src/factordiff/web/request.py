@@ -87,7 +87,9 @@ class SolveRequest(BaseModel):
         max_length=SIDE,
         description="Rows of the canvas: a color where a cell is fixed, null elsewhere.",
     )
-    alternative: bool = Field(False, description="Attempt 2 as well, at the cost of the experts' own runs.")
+    attempt: Literal[1, 2] = Field(
+        1, description="2: the team's best other answer, at about five times the cost, and no steps."
+    )
     evidence: bool = Field(
         False, description="How well the experts predict the task's own demonstrations, beside known tasks."
     )

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from factordiff.arc.grid import CELLS, COLORS, SIDE, Grid, to_rows
-from factordiff.arc.shapes import answer_grid
+from factordiff.arc.grid import CELLS, COLORS, SIDE, to_rows
+from factordiff.arc.scoring import grid_right
 from factordiff.composition.composition import Composition
 from factordiff.composition.method import Method
 from factordiff.engine.decode import decode
@@ -22,10 +21,18 @@ from factordiff.experts.expert import Expert
 from factordiff.networks.named import NamedExpert
 from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.reveal import RevealRule
-from factordiff.sampling.sampler import Samples
-from factordiff.solving.solver import condition_of, starting_canvas
+from factordiff.solving.question import Question, canvas_of, starting_canvas
+from factordiff.solving.solver import answer
 from factordiff.team.team import Team
-from factordiff.web.events import Alternative, AnswerEvent, Familiarity, PassCounts, StartEvent, StepEvent
+from factordiff.web.events import (
+    AnswerEvent,
+    Familiarity,
+    PassCounts,
+    ProgressEvent,
+    SecondAttemptEvent,
+    StartEvent,
+    StepEvent,
+)
 from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
@@ -33,6 +40,8 @@ from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import SolveRequest
 
 Event = dict[str, Any]
+Emit = Callable[[Event], None]
+Check = Callable[[], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +50,7 @@ class Prepared:
 
     request: SolveRequest
     team: Team
+    question: Question
     how: Method
     x_t: Int[Tensor, "item cell"]
     condition: Condition
@@ -57,12 +67,15 @@ def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
         request.how.name,
         request.options,
         (SIDE, SIDE),
+        reveal=request.rule,
         device=registry.device,
     )
-    condition = condition_of(request.parsed, request.test).to(registry.device)
+    question = Question(request.parsed, request.test, request.seed, request.fixed)
+    condition = question.condition.to(registry.device)
     return Prepared(
         request,
         team,
+        question,
         team.method_for(CELLS, condition),
         starting_canvas(request.fixed).to(registry.device),
         condition,
@@ -72,13 +85,21 @@ def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     )
 
 
-def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[], None]) -> None:
-    """Run the loop; every step is an event, and the answer is the last one. `check` raises to stop it."""
+def perform(prepared: Prepared, emit: Emit, check: Check) -> None:
+    """Compute the attempt that was asked for; its events end with the answer. `check` raises to stop it."""
+    total = int((prepared.x_t == COLORS.mask).sum())
+    start = StartEvent(version=API_VERSION, experts=list(prepared.request.names), masked=total)
+    emit(start.model_dump())
+    if prepared.request.attempt == 1:
+        _first_attempt(prepared, emit, check)
+    else:
+        _second_attempt(prepared, emit, check)
+
+
+def _first_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
+    """Run the loop; every step is an event."""
     request, how = prepared.request, prepared.how
     begun = time.perf_counter()
-    total = int((prepared.x_t == COLORS.mask).sum())
-    start = StartEvent(version=API_VERSION, experts=list(request.names), masked=total)
-    emit(start.model_dump())
     observer = Observer(
         lambda said: emit(StepEvent(event="step", **said).model_dump(exclude_unset=True)),
         check,
@@ -97,13 +118,12 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         trace=True,
     ).after(before)
     observer.finish(samples.particles[0, :: how.particles])
-    grid = _cut(samples, request)
-    answer = AnswerEvent(
+    grid, truth = prepared.question.cut(canvas_of(samples)), prepared.question.test.output
+    event = AnswerEvent(
         version=API_VERSION,
         canvas=samples.x_0[0].tolist(),
         grid=to_rows(grid),
-        right=_right(grid, request),
-        alternative=_alternative(prepared, grid, check) if request.alternative else None,
+        right=None if truth is None else grid_right([grid], truth),
         evidence=_familiarity(prepared, check) if request.evidence else None,
         passes=PassCounts(
             nominal=int(samples.nominal_passes.sum()), executed=int(samples.executed_passes.sum())
@@ -111,7 +131,33 @@ def perform(prepared: Prepared, emit: Callable[[Event], None], check: Callable[[
         seconds=round(time.perf_counter() - begun, 3),
         trace=None if samples.trace is None else samples.trace.to_json(),
     )
-    emit(answer.model_dump())
+    emit(event.model_dump())
+
+
+def _second_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
+    """What `solve` gives as attempt 2, with how far it is; attempt 1 is answered once more on the way there."""
+    begun = time.perf_counter()
+    # Only to stop between passes: what is tried on the way is not shown step by step.
+    observer = Observer(lambda said: None, check, detail=False)
+    members = tuple(
+        replace(member, expert=WatchedExpert(member.expert, place, observer))
+        for place, member in enumerate(prepared.team.members)
+    )
+
+    def on_step(done: int, total: int) -> None:
+        emit(ProgressEvent(done=done, total=total).model_dump())
+
+    found = answer(prepared.question, replace(prepared.team, members=members), 2, on_step)
+    second, truth = found.second, found.truth
+    event = SecondAttemptEvent(
+        version=API_VERSION,
+        grid=None if second is None else to_rows(second.grid),
+        reason=None if second is None else second.reason,
+        right=None if second is None or truth is None else grid_right([second.grid], truth),
+        executed_passes=found.executed_passes,
+        seconds=round(time.perf_counter() - begun, 3),
+    )
+    emit(event.model_dump())
 
 
 def _watched(
@@ -134,39 +180,3 @@ def _familiarity(prepared: Prepared, check: Callable[[], None]) -> Familiarity:
     team = prepared.team
     named = list(zip(team.names, team.experts, strict=True))
     return prepared.known.familiarity(prepared.request.parsed, named, team.device, check)
-
-
-def _alternative(prepared: Prepared, grid: Grid, check: Callable[[], None]) -> Alternative | None:
-    """Attempt 2, as the solver has it: the first expert's own answer that differs; nobody after it is asked."""
-    team, request = prepared.team, prepared.request
-    if team.method == "single":
-        return None  # it is this expert's own answer already
-    # Only to stop between passes: what an expert does alone is not shown step by step.
-    observer = Observer(lambda said: None, check, detail=False)
-    for place, name in enumerate(team.names):
-        samples = decode(
-            team.alone(place).method_for(CELLS, prepared.condition),
-            [WatchedExpert(team.experts[place], place, observer)],
-            prepared.x_t,
-            prepared.condition,
-            reveal=prepared.reveal,
-            seed=request.seed,
-            items=prepared.items,
-        )
-        own = _cut(samples, request)
-        if not np.array_equal(own, grid):
-            return Alternative(by=name, grid=to_rows(own), right=_right(own, request))
-    return None
-
-
-def _cut(samples: Samples, request: SolveRequest) -> Grid:
-    """The canvas cut to the shape that the demonstrations tell."""
-    shown = [(pair.input, pair.output) for pair in request.parsed.demonstrations if pair.output is not None]
-    canvas = samples.x_0[0].cpu().numpy().astype(np.uint8)
-    return answer_grid(canvas, shown, request.parsed.tests[request.test].input)
-
-
-def _right(grid: Grid, request: SolveRequest) -> bool | None:
-    """Whether a grid is the test's output; None where the task does not say."""
-    truth = request.parsed.tests[request.test].output
-    return None if truth is None else bool(np.array_equal(grid, truth))

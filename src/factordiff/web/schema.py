@@ -6,7 +6,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from factordiff.web.events import AnswerEvent, ErrorEvent, RefusalReply, StartEvent, StepEvent
+from factordiff.web.events import (
+    AnswerEvent,
+    ErrorEvent,
+    ProgressEvent,
+    RefusalReply,
+    SecondAttemptEvent,
+    StartEvent,
+    StepEvent,
+)
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import request_model
 
@@ -34,6 +42,8 @@ def api_schema(limits: Limits) -> dict[str, Any]:
         "start": StartEvent,
         "step": StepEvent,
         "answer": AnswerEvent,
+        "progress": ProgressEvent,
+        "second": SecondAttemptEvent,
         "error": ErrorEvent,
     }
     return {

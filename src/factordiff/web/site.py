@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from factordiff.errors import InvalidInput
@@ -29,13 +29,15 @@ def check_folder(folder: str | Path) -> Path:
     return site
 
 
-def write_site(folder: str | Path, recordings: Sequence[Recording], known_tasks: int) -> Path:
-    """Write the site into an empty or new folder; returns its first page."""
+def write_site(
+    folder: str | Path, recordings: Sequence[Recording], known_tasks: int, solves: bool = False
+) -> Path:
+    """Write the site into an empty or new folder; returns its first page. `solves`: a workbench follows."""
     site = check_folder(folder)
     page = (STATIC / "index.html").read_text()
     if page.count(MODULE) != 1:
         raise InvalidInput(f"export: index.html does not load {MODULE}")
-    stories = {"known_tasks": known_tasks, "stories": [one.spelled() for one in recordings]}
+    stories = {"known_tasks": known_tasks, "solves": solves, "stories": [one.spelled() for one in recordings]}
     # Not </script> nor a line separator: the data stands inside a script.
     data = json.dumps(stories, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     site.mkdir(parents=True, exist_ok=True)
@@ -47,20 +49,24 @@ def write_site(folder: str | Path, recordings: Sequence[Recording], known_tasks:
     return site / "index.html"
 
 
-def bundled(entry: str) -> str:
-    """A module and all that it imports as one classic script: browsers load no modules from a file."""
-    parts = [_as_function(name, _source(name)) for name in modules_of(entry)]
+def bundled(entry: str, replaced: Mapping[str, str] | None = None) -> str:
+    """A module and all that it imports as one classic script: browsers load no modules from a file.
+
+    `replaced` names modules that others take the place of, under their names.
+    """
+    others = replaced or {}
+    parts = [_as_function(name, _source(others.get(name, name))) for name in modules_of(entry, others)]
     return '"use strict";\n(() => {\nconst modules = {};\n' + "\n".join(parts) + "\n})();\n"
 
 
-def modules_of(entry: str) -> list[str]:
+def modules_of(entry: str, replaced: Mapping[str, str]) -> list[str]:
     """A module and all that it imports, each after what it imports itself."""
     order: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
             raise InvalidInput(f"export: the scripts {' and '.join(above)} import each other")
-        for _, _, wanted in _IMPORT.findall(_source(name)):
+        for _, _, wanted in _IMPORT.findall(_source(replaced.get(name, name))):
             if wanted not in order:
                 visit(wanted, (*above, name))
         if name not in order:

@@ -27,18 +27,22 @@ expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Served]:
+def halves() -> ExpertRegistry:
     """Two experts that each know one half of every first query's answer, at a few milliseconds a pass."""
     known = answers_of([LIBRARY.task(one["id"], "rearc", 0) for one in LIBRARY.listing])
     left = CELL % 10 < 5
     about = {"backbone": "stub", "parameters": None}
-    registry = ExpertRegistry(
+    return ExpertRegistry(
         [
             RegisteredExpert("left", Knower(left, known, 0.002), about=about),
             RegisteredExpert("right", Knower(~left, known, 0.002), about=about),
         ]
     )
-    with serve(registry) as running:
+
+
+@pytest.fixture(scope="session")
+def server(halves: ExpertRegistry) -> Iterator[Served]:
+    with serve(halves) as running:
         yield running
 
 

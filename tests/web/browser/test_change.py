@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser.acts import answer, colors, pick, solve, solved
+from tests.web.browser.conftest import Watched
+from tests.web.browser.test_reach import tab_to
 
 TASK = "23581191"
 
@@ -68,6 +71,38 @@ def test_any_wrong_answer_can_be_corrected(page: Page) -> None:
     expect(page.locator("#fixed-note")).to_have_text("1 cell fixed")
     page.click("#take-back")
     expect(page.locator("#fixed-note")).to_have_text("")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["desk", "phone"])
+def test_its_mind_is_changed_with_the_keyboard_alone(
+    pages: Watched, size: tuple[int, int], dark: bool
+) -> None:
+    """Draw, solve, correct, take back, compare: on any screen, without a mouse, and nothing lies outside of it."""
+    page = pages.open(size=size, dark=dark, still=True)
+    tab_to(page, ".pair.asked .cell", most=120)
+    first = colors(page.locator(".pair.asked .grid").first.locator(".cell"))[0]
+    page.keyboard.press(str((first + 1) % 10))  # a query that the experts do not know
+    page.keyboard.press("Control+Enter")
+    solved(page)
+    expect(page.locator("#status")).to_have_text("routing: not right")
+    expect(answer(page).first).to_be_in_viewport()
+    before = colors(answer(page))
+    tab_to(page, "#correct")
+    page.keyboard.press("Enter")
+    solved(page)
+    expect(page.locator("#fixed-note")).to_have_text("1 cell fixed")
+    assert sum(one != other for one, other in zip(before, colors(answer(page)), strict=True)) == 1
+    page.keyboard.press("Control+z")
+    expect(page.locator("#fixed-note")).to_have_text("")
+    assert colors(answer(page)) == before
+    page.keyboard.press("Control+Shift+z")
+    expect(page.locator("#fixed-note")).to_have_text("1 cell fixed")
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    tab_to(page, "#compare", most=120)
+    page.keyboard.press("Space")
+    expect(page.locator(".lane")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") == size[0]
 
 
 def test_a_drawn_task_survives_a_reload(page: Page) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.story_list import STORIES
-from tests.web.browser.acts import answer, colors, solved
+from tests.web.browser.acts import answer, choose, colors, solved, unfold
 from tests.web.browser.barriers import barriers
 from tests.web.browser.conftest import Watched
 from tests.web.browser.test_reach import keep, tab_to
@@ -29,18 +30,24 @@ def live(shipped: ExpertRegistry) -> Iterator[Served]:
         yield running
 
 
-@pytest.fixture
-def static(site: Path) -> Iterator[str]:
-    """The site on the plainest of static hosts."""
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """The plainest of static hosts."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site.parent)) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+@pytest.fixture
+def static(site: Path) -> Iterator[str]:
+    with hosted(site.parent) as address:
+        yield address
 
 
 def chips(page: Page) -> list[str]:
@@ -197,9 +204,12 @@ def test_no_barrier_and_nothing_outside_the_screen(
 def test_no_barrier_on_the_workbench(pages: Watched, size: str, dark: bool) -> None:
     page = pages.open(dark=dark, still=True, size=SIZES[size])
     assert barriers(page) == []
-    page.locator("fieldset summary").first.click()
+    unfold(page)
+    choose(page, "rule", "fast")
+    page.check("#second")
     page.click("#solve")
     solved(page)
+    expect(page.locator(".second .grid")).to_be_visible()
     answer(page).nth(12).hover()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size][0]

@@ -91,7 +91,7 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     page = pages.open()
     pick(page, "0ca9ddb6")
     page.check("#compare")
-    page.check("#alternative")
+    page.check("#second")
     choose(page, "method", "product", lane=1)
     unfold(page)
     choose(page, "factors", "block:2x2")
@@ -122,7 +122,7 @@ def test_a_link_restores_everything(pages: Watched) -> None:
     expect(other.locator('fieldset >> nth=1 >> [data-name="method"]')).to_have_value("product")
     expect(other.locator("html")).to_have_attribute("data-palette", "safe")
     expect(other.locator("#fixed-note")).to_have_text("1 cell fixed")
-    expect(other.locator("#alternative")).to_be_checked()
+    expect(other.locator("#second")).to_be_checked()
 
 
 def test_a_damaged_link_is_said_to_be_one(pages: Watched, server: Served) -> None:
@@ -136,7 +136,7 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
     choose(page, "rule", "confidence")
     page.locator('fieldset >> nth=0 >> [data-name="number"]').fill("12")
     page.locator('fieldset >> nth=0 >> [data-name="number"]').press("Tab")
-    page.check("#alternative")
+    page.check("#second")
     solve(page)
     steps = int(page.locator("#scrub").get_attribute("max") or 0)
 
@@ -179,7 +179,7 @@ def test_what_is_saved_can_be_read(page: Page, tmp_path: Path) -> None:
     trace = json.loads(saved("#save-trace").read_text())
     assert trace["runs"][0]["request"]["method"] == "routing"
     assert len(trace["runs"][0]["steps"]) == steps
-    assert trace["runs"][0]["answer"]["alternative"]["by"] == "left"
+    assert "reflections of the task" in trace["runs"][0]["second"]["reason"]
     told = Trace.from_json(json.dumps(trace["runs"][0]["trace"]))
     assert len(told.steps) == steps
     task_file = json.loads(saved("#save-task").read_text())

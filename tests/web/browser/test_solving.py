@@ -7,11 +7,15 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
+from factordiff import compose
+from factordiff.arc.task import parse_task
 from factordiff.composition import method
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.options import Option
-from tests.web.browser.acts import answer, choose, colors, hidden, pick, routing, scrub, solve, unfold
+from factordiff.solving import solver
+from factordiff.web.registry import ExpertRegistry
+from tests.web.browser.acts import answer, choose, colors, hidden, pick, routing, scrub, solve, solved, unfold
 from tests.web.browser.conftest import Watched
 from tests.web.serving import LIBRARY, Served, until
 
@@ -167,31 +171,81 @@ def test_stopping_frees_the_worker(page: Page, server: Served) -> None:
     expect(page.locator("#status")).to_have_text("Stopped.")
 
 
-def test_attempt_2_is_what_an_expert_answers_alone(page: Page) -> None:
+def test_attempt_2_is_the_solvers_and_comes_after_attempt_1(page: Page, halves: ExpertRegistry) -> None:
+    """The experts know the query as it stands, not its reflections, which they copy: another answer."""
     pick(page, TASK)
-    second = page.locator(".second")
+    unfold(page)
+    choose(page, "rule", "fast")
+    second, status = page.locator(".second"), page.locator("#status")
     solve(page)
     expect(second).to_be_hidden()  # nobody asked for it
-    page.check("#alternative")
-    expect(page.locator("#status")).to_contain_text("Changed since this was solved")
-    solve(page)
-    expect(page.locator("#status")).to_have_text("routing: right")
-    expect(second).to_contain_text("Attempt 2 left alone")
+    page.check("#second")  # what is solved need not be solved again
+    expect(second).to_contain_text("Attempt 2 the best other answer")
+    solved(page)
+    expect(status).to_have_text("routing: right")
+    task = parse_task(LIBRARY.task(TASK, "rearc", 0), TASK, "library")
+    team = compose({name: halves[name].expert for name in ("left", "right")})
+    expected = solver.solve(task, team)[0].second
+    assert expected is not None
+    assert colors(second.locator(".cell")) == expected.grid.flatten().tolist()
+    expect(second).to_contain_text(f"What the team answers {expected.reason}.")
     expect(second).to_contain_text("not right")
-    # The left expert is wrong in every cell of the right half, and only there.
-    rows = LIBRARY.task(TASK, "rearc", 0)["test"][0]["output"]
-    shown = colors(second.locator(".cell"))
-    other = second.locator(".cell.other").count()
-    assert len(shown) in (100, len(rows) * len(rows[0]))
-    assert shown != colors(answer(page))
-    assert other == 0 or other == sum(max(len(row) - 5, 0) for row in rows)
-    scrub(page, 40)
+    assert second.locator(".cell.other").count() == int((expected.grid != task.tests[0].output).sum())
+    scrub(page, 0)
     expect(second).to_be_hidden()  # it belongs to the finished answer
     page.click("#last")
     expect(second).to_be_visible()
-    choose(page, "team", "expert:left")
+    page.uncheck("#second")
+    expect(second).to_be_hidden()
+
+
+def test_attempt_2_says_how_far_it_is_and_can_be_stopped(page: Page, server: Served) -> None:
+    """While it is under way, attempt 1 is there: looked at, saved, and kept when attempt 2 is stopped."""
+    pick(page, TASK)
+    page.check("#second")
+    page.click("#solve")
+    bar = page.locator(".second progress")
+    expect(bar).to_be_visible(timeout=60_000)
+    expect(page.locator("#status")).to_have_text("routing: right, attempt 2 follows")
+    expect(page.locator("#save-png")).to_be_enabled()
+    assert hidden(page) == 0
+    until(lambda: float(bar.evaluate("bar => bar.value")) > 0.1)
+    page.click("#stop")
+    until(lambda: server.worker.running is None, seconds=5)
+    expect(page.locator(".second")).to_contain_text("Stopped.")
+    expect(page.locator("#status")).to_have_text("routing: right")
+    page.uncheck("#second")
+    page.check("#second")  # once more, to its end
+    solved(page)
+    expect(page.locator(".second")).to_contain_text("What the team answers")
+
+
+def test_an_attempt_2_that_fails_leaves_attempt_1_alone(pages: Watched) -> None:
+    page = pages.open()
+    unfold(page)
+    choose(page, "rule", "fast")
     solve(page)
-    expect(second).to_contain_text("Alone, no expert answers otherwise.")
+    page.route("**/api/v1/solve", lambda route: route.abort())
+    page.check("#second")
+    expect(page.locator(".second")).to_contain_text("The server cannot be reached")
+    expect(page.locator("#status")).to_have_text("routing: right")
+    assert hidden(page) == 0
+    pages.complaints.clear()  # the browser notes the failed request itself
+
+
+def test_the_share_that_is_done_never_goes_back(page: Page) -> None:
+    """Attempt 1 once more, four reflections, one run more: a fifth, then most, then the rest."""
+    told = [(50, 100), (100, 100), (8, 400), (400, 400), (1, 99), (99, 99)]
+    shares = page.evaluate(
+        """async (told) => {
+            const { Share } = await import("/js/second.js");
+            const share = new Share();
+            return told.map(([done, total]) => share.take({ done, total }));
+        }""",
+        told,
+    )
+    assert shares == sorted(shares)
+    assert shares == pytest.approx([0.1, 0.2, 0.214, 0.9, 0.9 + 0.1 / 99, 1.0])
 
 
 def test_a_method_of_ones_own_is_on_the_page(pages: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

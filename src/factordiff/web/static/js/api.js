@@ -54,7 +54,7 @@ export async function solve(request, onEvent, signal) {
     for (const line of lines) {
       const event = JSON.parse(line);
       if (event.event === "error") throw new Error(event.reason);
-      ended ||= event.event === "answer";
+      ended ||= event.event === "answer" || event.event === "second";
       onEvent(event);
     }
   }

@@ -6,7 +6,7 @@ import { inspect } from "./inspector.js";
 import { listenToKeys } from "./keyboard.js";
 import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
-import { recorded, stories, tell } from "./source.js";
+import { recorded, solves, stories, tell } from "./source.js";
 import { StoryView, drawTask } from "./story.js";
 
 const by = (id) => document.getElementById(id);
@@ -91,7 +91,8 @@ async function begin() {
     location.replace(`workbench.html${location.hash}`);
     return;
   }
-  for (const part of document.querySelectorAll("[data-needs]")) part.hidden = (part.dataset.needs === "server") === recorded;
+  const there = { server: !recorded, recording: recorded, solver: solves };
+  for (const part of document.querySelectorAll("[data-needs]")) part.hidden = !there[part.dataset.needs];
   for (const part of document.querySelectorAll("[data-known]")) part.textContent = found.known_tasks;
   drawCards();
   listenToKeys({ solve: null, player, help: null });

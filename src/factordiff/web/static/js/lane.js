@@ -3,13 +3,15 @@
 import { COLOR_NAMES, GridView, MASK, SIDE, element } from "./grid.js";
 import { marginOf, sayMargin } from "./margins.js";
 import { CELLS, Run } from "./run.js";
+import { SecondPanel } from "./second.js";
 
 const LETTERS = "ABCDEF";
 
 export class Lane {
   // handlers: look(lane, cell), fix(cell, color | null), unfix(cell)
-  constructor(number, settings, compared, twice, handlers) {
-    Object.assign(this, { number, settings: structuredClone(settings), twice, handlers });
+  constructor(number, settings, compared, handlers) {
+    Object.assign(this, { number, settings: structuredClone(settings), handlers });
+    this.request = null; // what was asked for the run that is shown
     this.run = new Run(this.settings.experts, this.settings.method);
     const look = (row, column) => handlers.look(this, row * SIDE + column);
     this.grid = new GridView("Answer, on the canvas of 10 by 10; paint to fix cells", SIDE, SIDE, {
@@ -20,8 +22,7 @@ export class Lane {
     this.map = new GridView("Who decides each cell", SIDE, SIDE, { look });
     this.map.root.classList.add("letters");
     this.voices = this.settings.experts.map((name) => new GridView(`What ${name} would say`, SIDE, SIDE, { look }));
-    this.second = null; // attempt 2's grid, once there is one
-    this.secondPanel = element("div", { class: "panel second", hidden: true });
+    this.second = new SecondPanel();
     this.verdict = element("p", { class: "verdict" });
     this.mapTitle = element("span", {}, "Who decides");
     this.mapNote = element("small", {}, "faint: open");
@@ -37,51 +38,35 @@ export class Lane {
           element("div", { class: "panel" },
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "would say")),
             view.root)),
-          this.secondPanel)));
+          this.second.root)));
   }
 
   get steps() { return this.run.steps; }
   get answer() { return this.run.answer; }
 
-  // A run that is known already.
-  use(run) {
-    this.run = run;
-    if (this.twice && run.answer) this.#fillSecond(run.answer);
+  // A run that is known already, and what was asked for it.
+  use(run, request) {
+    Object.assign(this, { run, request });
+    if (run.second) this.second.show(run.second, run.answer.grid);
   }
 
-  take(event) {
-    this.run.take(event);
-    if (event.event === "answer" && this.twice) this.#fillSecond(event);
+  take(event) { this.run.take(event); }
+
+  takeSecond(event) {
+    if (event.event === "progress") this.second.progress(event);
+    if (event.event !== "second") return;
+    this.run.second = event;
+    this.second.show(event, this.answer.grid);
   }
 
-  #fillSecond({ grid, alternative }) {
-    const title = element("div", { class: "panel-title" }, "Attempt 2 ", element("small", {}, alternative ? `${alternative.by} alone` : "the same"));
-    if (!alternative) {
-      this.secondPanel.replaceChildren(title, element("p", { class: "hint" }, "Alone, no expert answers otherwise."));
-      return;
-    }
-    const { by, grid: rows, right } = alternative;
-    this.second = new GridView(`Attempt 2: what ${by} answers alone`, rows.length, rows[0].length);
-    const alike = rows.length === grid.length && rows[0].length === grid[0].length;
-    let differing = 0;
-    rows.forEach((row, r) => row.forEach((value, c) => {
-      const other = alike && grid[r][c] !== value;
-      differing += other;
-      this.second.set(r * row.length + c, { value, classes: other ? "other" : "", label: `${COLOR_NAMES[value]}${other ? ", not as in the answer" : ""}` });
-    }));
-    this.second.root.style.width = `${rows[0].length * 10}%`; // cells as large as those of the other maps
-    const verdict = right === null ? null : element("b", { class: right ? "right" : "wrong" }, right ? "right" : "not right");
-    const far = alike ? `${differing} ${differing === 1 ? "cell differs" : "cells differ"}` : `${rows.length} × ${rows[0].length}`;
-    this.secondPanel.replaceChildren(title, this.second.root, element("p", { class: "verdict" }, verdict, verdict ? " · " : null, far));
-  }
-
-  show(index, given, truth, looked) {
+  // twice: whether attempt 2 is to be seen
+  show(index, given, truth, looked, twice) {
     const at = Math.min(index, this.steps.length);
     const step = at ? this.steps[at - 1] : null;
     const final = this.run.isOver(at);
     const x = this.run.canvas(at, given);
     const shape = final ? [this.answer.grid.length, this.answer.grid[0].length] : null;
-    this.secondPanel.hidden = !(final && this.twice);
+    this.second.root.hidden = !(final && twice);
     const fresh = new Set(step && !final ? step.revealed : []);
     const decided = this.run.decided(at);
     for (let cell = 0; cell < CELLS; cell++) {

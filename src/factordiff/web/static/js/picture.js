@@ -73,7 +73,7 @@ function drawWords(pen, lane, left, top) {
 }
 
 export function drawStage(lanes, caption, { input }) {
-  const across = Math.max(...lanes.map((lane) => 3 + lane.voices.length + (lane.second ? 1 : 0))); // the same for every frame
+  const across = Math.max(...lanes.map((lane) => 3 + lane.voices.length + (lane.second.view ? 1 : 0))); // the same for every frame
   const side = SIDE_LENGTH;
   const canvas = document.createElement("canvas");
   canvas.width = GAP + across * (side + GAP);
@@ -90,7 +90,7 @@ export function drawStage(lanes, caption, { input }) {
     drawInput(pen, input, GAP, top);
     const views = [[lane.grid, `answer · ${lane.settings.method}`], [lane.map, lane.run.routed ? "who decides" : "how sure"],
       ...lane.voices.map((view, place) => [view, lane.settings.experts[place]])];
-    if (lane.second && !lane.secondPanel.hidden) views.push([lane.second, `attempt 2 · ${lane.answer.alternative.by}`]);
+    if (lane.second.view && !lane.second.root.hidden) views.push([lane.second.view, "attempt 2"]);
     views.forEach(([view, title], place) => drawGrid(pen, view, GAP + (place + 1) * (side + GAP), top, title));
     drawWords(pen, lane, GAP + side + GAP, top + side + 22);
   });

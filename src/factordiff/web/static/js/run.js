@@ -6,7 +6,7 @@ export const CELLS = SIDE * SIDE;
 
 export class Run {
   constructor(experts, method) {
-    Object.assign(this, { experts, method, steps: [], answer: null, error: null, total: CELLS });
+    Object.assign(this, { experts, method, steps: [], answer: null, second: null, error: null, total: CELLS });
   }
 
   take(event) {

@@ -32,10 +32,10 @@ export function saveFilm(lanes, name, pair, steps, show) {
   save(encodeGif(frames, frames.map((_, at) => (at === steps ? LAST_FRAME : FRAME))), `factordiff-${name}.gif`);
 }
 
-export function saveTrace(lanes, name, requestOf) {
+export function saveTrace(lanes, name) {
   const runs = lanes.map((lane) => {
     const { trace, ...answer } = lane.answer ?? {};
-    const rest = JSON.stringify({ request: requestOf(lane), steps: lane.steps, answer });
+    const rest = JSON.stringify({ request: lane.request, steps: lane.steps, answer, second: lane.run.second });
     return `${rest.slice(0, -1)},"trace":${trace ?? "null"}}`; // as the server wrote it: JavaScript would turn 0.0 into 0
   });
   save(new Blob([`{"version":1,"runs":[${runs.join(",")}]}`], { type: "application/json" }), `factordiff-${name}.trace.json`);

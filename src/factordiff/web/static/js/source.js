@@ -5,6 +5,7 @@ import { Run } from "./run.js";
 
 const recording = globalThis.FACTORDIFF_RECORDED ?? null;
 export const recorded = recording !== null;
+export const solves = !recorded || Boolean(recording.solves); // whether there is a workbench to go to
 export const stories = async () => recording ?? api.stories();
 
 const outcomeOf = (runs) => runs.map((run) => (run.answer.right ? 1 : 0)).join("");

@@ -13,14 +13,15 @@ export function freshSettings(about) {
     experts: team ? [...team.experts] : names.slice(0, 2),
     method: team?.method ?? (names.length > 1 ? "routing" : "single"),
     options: team ? numbersOf(team) : {}, // by name; of an option per expert, a number by expert
-    rule: "exact", // how cells are revealed, and the number that the rule takes
+    rule: about.rules.includes("exact") ? "exact" : about.rules[0], // how cells are revealed, and the number that the rule takes
     number: null,
     seed: 0,
   };
 }
 
-// The same experts another way: what a comparison begins with.
-export function otherWay(settings) {
+// The same experts another way: what a comparison begins with; one of them alone where there is no other method.
+export function otherWay(settings, about) {
+  if (!about.methods.some((one) => one.name === "mixture")) return { ...structuredClone(settings), experts: settings.experts.slice(0, 1), method: "single" };
   const method = settings.experts.length < 2 ? settings.method : settings.method === "mixture" ? "routing" : "mixture";
   return { ...structuredClone(settings), method };
 }
@@ -34,8 +35,8 @@ export function freshState(about) {
     test: 0,
     given: {}, // cell -> color
     compare: false,
-    alternative: false, // attempt 2 as well
-    settings: [settings, otherWay(settings)],
+    second: false, // attempt 2 as well
+    settings: [settings, otherWay(settings, about)],
     solved: false,
     step: null,
     palette: "arc",
@@ -64,13 +65,13 @@ export function requestOf(state, settings, about) {
     reveal: settings.number === null ? settings.rule : `${settings.rule}:${settings.number}`,
     seed: settings.seed,
     given,
-    alternative: state.alternative,
   };
 }
 
-// The settings that a request spells, as the form keeps them.
-export function settingsOf({ experts, method, reveal, given, ...options }, about) {
-  const [rule, number] = reveal.split(":");
+// The settings that a request spells, as the form keeps them; what is not offered here is left to the page.
+export function settingsOf({ experts, method: wanted, reveal, given, ...options }, about) {
+  const method = about.methods.some((one) => one.name === wanted) ? wanted : experts.length > 1 ? "routing" : "single";
+  const [rule, number] = about.rules.includes(reveal.split(":")[0]) ? reveal.split(":") : [about.rules[0]];
   return { ...freshSettings(about), experts, method, rule, number: number === undefined ? null : Number(number), options: numbersOf({ experts, options }) };
 }
 

@@ -23,7 +23,8 @@ const FIRST_TASKS = ["0ca9ddb6", "23581191", "d90796e8"]; // colorful ones
 let state = null;
 let lanes = [];
 let looked = { lane: null, cell: null };
-let running = null;
+let running = null; // attempt 1 under way
+let trying = null; // attempt 2 under way
 let listing = [];
 let brush, editor, forms, player, about, guide;
 const undo = new Undo();
@@ -49,7 +50,7 @@ const guarded = (work) => async (...values) => {
 const truth = () => state.task.content.test[state.test]?.output ?? null;
 
 function showStage(at = player.at) {
-  for (const lane of lanes) lane.show(at, state.given, truth(), looked.cell);
+  for (const lane of lanes) lane.show(at, state.given, truth(), looked.cell, state.second);
   inspect(by("inspector"), looked.lane?.run ?? null, looked.cell, at);
   const fixed = Object.keys(state.given).length;
   by("unfix").hidden = !fixed;
@@ -58,7 +59,7 @@ function showStage(at = player.at) {
 
 function newLanes() {
   const shown = state.compare ? [0, 1] : [0];
-  lanes = shown.map((number) => new Lane(number, state.settings[number], state.compare, state.alternative, {
+  lanes = shown.map((number) => new Lane(number, state.settings[number], state.compare, {
     look: (lane, cell) => {
       if (looked.lane === lane && looked.cell === cell) return;
       looked = { lane, cell };
@@ -92,7 +93,7 @@ function noted() {
 // Go back or forward; a run that was seen with that very request comes back with it.
 function travel(to) {
   if (!to) return;
-  running?.abort();
+  stop();
   Object.assign(state, to);
   by("undo").disabled = !undo.past.length;
   by("redo").disabled = !undo.future.length;
@@ -101,11 +102,12 @@ function travel(to) {
   newLanes();
   const runs = lanes.map((lane) => solved.get(keyOf(lane)));
   if (!runs.every(Boolean)) { clearStage(); by("status").textContent = "Changed. Solve to see what comes of it."; return; }
-  lanes.forEach((lane, number) => lane.use(runs[number]));
+  lanes.forEach((lane, number) => lane.use(runs[number], askOf(lane)));
   player.reset(false);
   player.grow(Math.max(...runs.map((run) => run.steps.length)));
   player.go(player.length);
   ended();
+  trySecond();
 }
 
 // The address described something else: a reload is to find what is here now.
@@ -117,12 +119,12 @@ function stale() {
   noted();
   showStage();
   guide.hide();
-  if (lanes.some((lane) => lane.steps.length) && !running) by("status").textContent = "Changed since this was solved. Solve again to see the difference.";
+  if (lanes.some((lane) => lane.steps.length) && !running) sayStatus();
 }
 
 // Another task or another set of lanes: nothing on the stage belongs to it.
 function clearStage() {
-  running?.abort();
+  stop();
   player.reset(false);
   newLanes();
   guide.hide();
@@ -153,7 +155,7 @@ function showTask() {
 
 function showSettings() {
   by("compare").checked = state.compare;
-  by("alternative").checked = state.alternative;
+  by("second").checked = state.second;
   forms.forEach((form, lane) => {
     form.root.hidden = lane === 1 && !state.compare;
     form.show(state.settings[lane], state.compare);
@@ -179,11 +181,16 @@ function useOwn(content) {
 }
 
 // Tasks of one's own are compared with those that the experts know.
-const askOf = (lane) => ({ ...requestOf(state, lane.settings, about), evidence: state.edited && lane.number === 0 });
+const askOf = (lane) => ({ ...requestOf(state, state.settings[lane.number], about), evidence: state.edited && lane.number === 0 });
 const keyOf = (lane) => JSON.stringify(askOf(lane));
 
-async function solve() {
+function stop() {
   running?.abort();
+  trying?.abort();
+}
+
+async function solve() {
+  stop();
   const control = new AbortController();
   running = control;
   calm();
@@ -194,7 +201,7 @@ async function solve() {
   by("stop").hidden = false;
   by("stage").focus({ preventScroll: true }); // so that the keys belong to the trajectory
   by("stage").scrollIntoView({ block: "start", behavior: calmly() });
-  by("status").textContent = "Waiting for the worker…";
+  by("status").textContent = about.in_browser ? "Loading the experts…" : "Waiting for the worker…";
   showStage();
   let drawing = false;
   const follow = () => { // as often as the screen, not as often as the steps
@@ -209,10 +216,11 @@ async function solve() {
   };
   const work = lanes.map(async (lane) => {
     const request = askOf(lane);
+    lane.request = structuredClone(request); // the task may be painted on before it is asked again
     try {
       await api.solve(request, (event) => {
         lane.take(event);
-        if (event.event === "start") by("status").textContent = "Solving…";
+        if (event.event === (about.in_browser ? "step" : "start")) by("status").textContent = "Solving…";
         follow();
       }, control.signal);
       solved.set(JSON.stringify(request), lane.run);
@@ -226,18 +234,49 @@ async function solve() {
   await Promise.all(work);
   if (running !== control) return;
   running = null;
-  by("stop").hidden = true;
+  by("stop").hidden = !trying;
   player.grow(Math.max(...lanes.map((lane) => lane.steps.length)));
   player.live = false;
   player.pause();
   ended(control.signal.aborted);
+  if (!control.signal.aborted) trySecond();
+}
+
+// Attempt 2 of every lane that has attempt 1: after it, so that nobody waits longer for that one.
+async function trySecond() {
+  const asked = lanes;
+  const missing = asked.filter((lane) => lane.answer && !lane.run.second);
+  trying?.abort();
+  if (!state.second || !missing.length) {
+    showStage();
+    if (asked.some((lane) => lane.answer) && !running) sayStatus();
+    return;
+  }
+  const control = new AbortController();
+  trying = control;
+  by("stop").hidden = false;
+  for (const lane of missing) lane.second.wait();
+  showStage();
+  sayStatus();
+  await Promise.all(missing.map(async (lane) => {
+    try {
+      await api.solve({ ...lane.request, evidence: false, attempt: 2 }, (event) => lane.takeSecond(event), control.signal);
+    } catch (error) {
+      lane.second.fail(control.signal.aborted ? "Stopped." : error.message);
+    }
+  }));
+  if (trying !== control) return;
+  trying = null;
+  by("stop").hidden = !running;
+  if (asked === lanes) sayStatus();
 }
 
 // Every lane has its answer, or will not have one.
 function ended(stopped = false) {
   state.solved = lanes.every((lane) => lane.answer);
   exportable(lanes.some((lane) => lane.steps.length));
-  by("status").textContent = stopped ? "Stopped." : lanes.map((lane) => summary(lane)).join("  ·  ");
+  if (stopped) by("status").textContent = "Stopped.";
+  else sayStatus();
   const { run } = lanes[0];
   sayFamiliarity(by("familiarity"), run.answer?.evidence ?? null, listing.length);
   if (run.answer && truth() && !state.compare) guide.show(run, truth(), state.given);
@@ -246,11 +285,20 @@ function ended(stopped = false) {
 
 const calmly = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
+// What became of it; or that what is shown is not what would be asked now.
+function sayStatus() {
+  const changed = lanes.some((lane) => lane.request && keyOf(lane) !== JSON.stringify(lane.request));
+  by("status").textContent = changed
+    ? "Changed since this was solved. Solve again to see the difference."
+    : lanes.map((lane) => summary(lane)).join("  ·  ");
+}
+
 function summary(lane) {
   if (!lane.answer) return `${lane.settings.method}: no answer`;
-  const { right, grid, alternative } = lane.answer;
-  const second = !right && alternative?.right ? ", attempt 2 right" : "";
-  return `${lane.settings.method}: ${right === null ? `an answer of ${grid.length} × ${grid[0].length}` : right ? "right" : "not right"}${second}`;
+  const { right, grid } = lane.answer;
+  const first = right === null ? `an answer of ${grid.length} × ${grid[0].length}` : right ? "right" : "not right";
+  const second = trying && !lane.run.second ? ", attempt 2 follows" : state.second && !right && lane.run.second?.right ? ", attempt 2 right" : "";
+  return `${lane.settings.method}: ${first}${second}`;
 }
 
 async function copyLink() {
@@ -301,21 +349,21 @@ function wire() {
     if (file) useOwn(readTask(await file.text()));
   });
   on("save-task", "click", () => save(new Blob([JSON.stringify(state.task.content)], { type: "application/json" }), `${taskName()}.json`));
-  on("alternative", "change", (event) => { state.alternative = event.target.checked; stale(); });
+  on("second", "change", (event) => { leaveAddress(); state.second = event.target.checked; return trySecond(); });
   on("compare", "change", (event) => {
     state.compare = event.target.checked;
-    if (state.compare) state.settings[1] = otherWay(state.settings[0]);
+    if (state.compare) state.settings[1] = otherWay(state.settings[0], about);
     showSettings();
     clearStage();
   });
   on("undo", "click", () => travel(undo.undo()));
   on("redo", "click", () => travel(undo.redo()));
   on("solve", "click", solve);
-  on("stop", "click", () => running?.abort());
+  on("stop", "click", stop);
   on("unfix", "click", () => { state.given = {}; stale(); });
   on("save-png", "click", () => savePicture(lanes, taskName(), truthAndInput()));
   on("save-gif", "click", () => { saveFilm(lanes, taskName(), truthAndInput(), player.length, showStage); showStage(); });
-  on("save-trace", "click", () => saveTrace(lanes, taskName(), askOf));
+  on("save-trace", "click", () => saveTrace(lanes, taskName()));
   listenToKeys({ solve: guarded(solve), player, help: () => by("keys").showModal(), undo: () => travel(undo.undo()), redo: () => travel(undo.redo()) });
   addEventListener("hashchange", guarded(restore));
 }
@@ -338,7 +386,7 @@ async function openStory(name) {
   const request = correcting ? candidate.requests[0] : candidate.requests.at(-1);
   const begun = freshState(about);
   begun.settings[0] = settingsOf(request, about);
-  begun.settings[1] = otherWay(begun.settings[0]);
+  begun.settings[1] = otherWay(begun.settings[0], about);
   begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.task };
   take(begun);
   if (correcting) guide.wanted = correcting[0] * SIDE + correcting[1];
@@ -385,6 +433,7 @@ async function begin() {
   guide = new Guide(by("guide"), guarded((cell, color) => { state.given[cell] = color; noted(); return solve(); }), () => travel(undo.undo()));
   forms = [0, 1].map((lane) => new SettingsForm(lane, about, () => stale()));
   by("settings").replaceChildren(...forms.map((form) => form.root));
+  for (const part of document.querySelectorAll('[data-needs="server"]')) part.hidden = Boolean(about.in_browser);
   for (const part of document.querySelectorAll("[data-known]")) part.textContent = listing.length;
   wire();
   await restore();
