@@ -20,7 +20,7 @@ from factordiff.arc.dataset import Dataset
 from factordiff.devices import choose_device, device_name
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings
-from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, write_report
+from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, other_weights, write_report
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup, optional
 from factordiff.experiments.plan import ROUTER_SECONDS, START_SECONDS, Speeds, plan_table, planned
@@ -214,7 +214,9 @@ def _plan(folder: Path, console: Console) -> None:
     """Every row of a full run, what is left of it, and how long that takes where the records were made."""
     archive = RecordFolder(folder)
     files = [archive.read(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    rows = planned(EXPERIMENTS.values(), archive, RunSettings())
+    # Records of other weights say how long rows take, and are no part of a run with those of today.
+    useful = RecordFolder(folder / "of other weights") if other_weights(archive) else archive
+    rows = planned(EXPERIMENTS.values(), useful)
     table, minutes = plan_table(rows, Speeds(files))
     console.print(_rich(table))
     devices = sorted({device for file in files for device in file.devices})

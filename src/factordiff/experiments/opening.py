@@ -43,27 +43,23 @@ def opening(archive: RecordFolder, verdicts: Iterable[Verdict]) -> Opening:
 
 
 def _protocol(archive: RecordFolder, protocol: Protocol) -> str:
-    """Routing and its closest rival in every pair, with the difference."""
+    """Routing in every pair, and how far it is from its closest rival."""
     parts = [_pair(archive, pair, protocol) for pair in PAIRS]
-    return f"**{protocol.name.capitalize()}**, exact: {'; '.join(parts)}."
+    return f"**{protocol.name.capitalize()}**, routing and its distance to the closest rival: {'; '.join(parts)}."
 
 
 def _pair(archive: RecordFolder, pair: ExpertGroup, protocol: Protocol) -> str:
     routed, rivals = protocol.routed(archive, pair), protocol.per_sample(archive, pair)
     if routed is None or not rivals:
         return f"{pair.name} {NOT_RUN}"
-    contests = [(label, routed.against(one)) for label, one in rivals.items()]
-    label, closest = strongest(contests)
-    missing = "" if len(rivals) == len(protocol.rivals) else ", not all rivals being run"
+    label, closest = strongest([(label, routed.against(one)) for label, one in rivals.items()])
+    missing = "" if len(rivals) == len(protocol.rivals) else ", others not run yet"
     place = PAIRS.index(pair)
-    best = max(PAPER[method][place] or 0.0 for method in PRINTED)
-    paper = f"; paper {PAPER['routing'][place]:.1f} against {best:.1f}" if protocol is AS_PRINTED else ""
+    gap = (PAPER["routing"][place] or 0.0) - max(PAPER[method][place] or 0.0 for method in PRINTED)
+    paper = f"; paper {gap:+.1f}" if protocol is AS_PRINTED else ""
     return (
-        f"{pair.name} routing {100 * routed.accuracy.value:.1f} %, the closest rival ({label}{missing}) "
-        f"{closest.gain.points()} below{paper}"
-        if closest.gain.value >= 0
-        else f"{pair.name} routing {100 * routed.accuracy.value:.1f} %, the best rival ({label}{missing}) above it: "
-        f"{closest.gain.points()}{paper}"
+        f"{pair.name} {100 * routed.accuracy.value:.1f} %, {closest.gain.points()} "
+        f"({label.partition(',')[0]}{missing}{paper})"
     )
 
 

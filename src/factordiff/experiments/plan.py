@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
-from factordiff.evaluation.runs import PARTICLE_METHODS, RunSettings
+from factordiff.evaluation.runs import PARTICLE_METHODS
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import BEYOND, BUDGET, EVERYTHING, TUNING, expected
-from factordiff.experiments.tuning import choice, fitted_as, next_trial
+from factordiff.experiments.tuning import choice, fitted_as
 from factordiff.report.document import NOTHING, Table
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.records import RecordFile
 from factordiff.report.run_spec import RunSpec
 
 LISTED = {"test": EVERYTHING, "validation": 4_800, "official": 130, "unseen": 60}
+ENOUGH = 600  # queries of a row that says how fast its method is: the first ones are slow
 ROUTER_SECONDS = 40.0  # of fitting one: not in the records
 START_SECONDS = 60.0  # of a call: loading, compiling
 
@@ -27,20 +28,13 @@ class PlannedRow:
 
     experiment: str
     row: RunSpec
-    times: int
+    label: str  # the row's name, unless it is a search, or what that leads to is not known yet
     queries: int
     left: int
 
-    @property
-    def label(self) -> str:
-        """The row's name; of a search its experts and method."""
-        if self.times == 1:
-            return self.row.name
-        return f"validation.{'+'.join(self.row.experts)}.{self.row.method}, {self.times} settings"
-
 
 def planned(
-    experiments: Iterable[Experiment], archive: RecordFolder, settings: RunSettings, left_out: str = "compute"
+    experiments: Iterable[Experiment], archive: RecordFolder, left_out: str = "compute"
 ) -> list[PlannedRow]:
     """Every row once, with the most queries that anybody asks of it; searches on validation, and what they lead to.
 
@@ -56,10 +50,11 @@ def planned(
             usual = fitted_as(group, method, {}, TUNING, "validation")
             if not expected(usual):
                 continue
-            over = next_trial(archive, group, method, 1) is None
-            search = PlannedRow(one.name, usual, BUDGET, BUDGET * TUNING, 0 if over else BUDGET * TUNING)
-            found[search.label] = search
             chosen = choice(archive, group, method)
+            label = f"validation.{'+'.join(group.experts)}.{method}, {BUDGET} settings"
+            found[label] = PlannedRow(
+                one.name, usual, label, BUDGET * TUNING, 0 if chosen else BUDGET * TUNING
+            )
             queries = None if one.name == "overlap" else BEYOND
             options = {} if chosen is None else chosen.options
             row = fitted_as(group, method, options, queries)
@@ -78,7 +73,7 @@ def _add(
     name = label or row.name
     if name not in found or found[name].queries < wanted:
         left = wanted - (0 if known is None else len(known))
-        found[name] = PlannedRow(experiment, row, 1, wanted, left)
+        found[name] = PlannedRow(experiment, row, name, wanted, left)
 
 
 class Speeds:
@@ -87,7 +82,7 @@ class Speeds:
     def __init__(self, files: Iterable[RecordFile]) -> None:
         seconds: dict[tuple[int, str], list[float]] = defaultdict(list)
         for file in files:
-            if file.done and file.about("row").count("."):
+            if len(file.done) >= ENOUGH:
                 _, experts, method = file.about("row").split(".")[:3]
                 seconds[experts.count("+") + 1, method].append(file.seconds / len(file.done))
         self.known = {kind: median(some) for kind, some in seconds.items()}

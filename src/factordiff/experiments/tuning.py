@@ -126,11 +126,12 @@ def next_trial(archive: RecordFolder, group: ExpertGroup, method: str, queries: 
 def tune(runner: Runner, group: ExpertGroup, method: str) -> bool:
     """Run the trials of a search; whether it came to its end, which a deadline or a selection of rows may prevent."""
     queries = min(runner.size(TUNING), len(runner.queries("validation")))
-    before: RunSpec | None = None
-    while (row := next_trial(runner.archive, group, method, queries)) is not None:
+    archive, before = runner.archive, None
+    while (row := next_trial(archive, group, method, queries)) is not None:
         if row == before:
             return False
         runner.run_whole([row])
+        archive.forget(row)
         before = row
     return True
 

@@ -14,9 +14,10 @@ from factordiff.report.verdicts import Verdict
 NUMBER = ' class="number"'
 FEW = 14  # rows of a table that stands open; a longer one is folded
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; color: #222 }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem; color: #222 }
 h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } h1 { font-size: 1.6rem }
-.opening li { margin: .35rem 0 } nav ul { columns: 18rem; padding-left: 1.2rem } a { color: #0b5f8a }
+.opening li { margin: .35rem 0 } .opening ol { padding-left: 1.2rem } a { color: #0b5f8a }
+nav ul { columns: 18rem; padding-left: 1.2rem }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 14px } caption { text-align: left; padding: .3rem 0 }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #e2e2e2; text-align: left; vertical-align: top }
 th { border-bottom: 2px solid #888 } .whole { white-space: nowrap }
@@ -29,6 +30,8 @@ details { margin: .6rem 0 } summary { cursor: pointer; color: #444 }
 .verdict .about { color: #666 } .verdict .figures, .verdict .rule { font-size: 13px; color: #555 }
 .warning { background: #fff3cd; border: 2px solid #d39e00; padding: .8rem 1rem; font-weight: bold }
 .confirmed { color: #17713a } .not-confirmed { color: #a61b1b } .undecided-here { color: #7a5b00 }
+@media (min-width: 62rem) {
+ .opening { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.5rem } .opening figure { margin: 0 } }
 @media (max-width: 60rem) {
  table, caption, thead, tbody, tr, td { display: block } thead { display: none }
  tr { border-bottom: 2px solid #ccc; padding: .4rem 0 } tr.rule { display: none }
@@ -95,8 +98,8 @@ def _opening(opening: Opening | None) -> str:
     findings = "".join(f"<li>{_text(text)}</li>" for text in opening.findings)
     picture = "" if opening.picture is None else _figure(opening.picture)
     return (
-        f'<div class="opening"><p><b>What was asked.</b> {_text(opening.question)}</p>'
-        f"<p><b>What was found.</b></p><ol>{findings}</ol>{picture}</div>"
+        f'<div class="opening"><div><p><b>What was asked.</b> {_text(opening.question)}</p>'
+        f"<p><b>What was found.</b></p><ol>{findings}</ol></div>{picture}</div>"
     )
 
 
