@@ -7,7 +7,7 @@ import re
 import pytest
 
 from factordiff.errors import Unavailable
-from factordiff.experiments import claims, compute, fitted, learned
+from factordiff.experiments import claims, compute, fitted, learned, tuning
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
 from factordiff.experiments.pairs import COL_OCC, FOUR, FULL_FULL, PAIRS, RELATIVE, single
 from factordiff.experiments.protocols import PROTOCOLS
@@ -115,7 +115,11 @@ def blocks_of_their_own_appear_with_their_experts(folder):
 
 def official_tables_ask_for_the_shape_too(folder):
     section = EXPERIMENTS["official"].report(RecordFolder(folder))
-    lines = {(row[0], row[1]): row[2:] for row in section.tables[0].rows if row is not None}
+    lines = {(row[0], row[1]): row[3:] for row in section.tables[0].rows if row is not None}
+    assert {row[2] for row in section.tables[0].rows if row is not None} == {
+        "—",
+        *(protocol.name for protocol in PROTOCOLS),
+    }
     grid, task, *_ = lines["Full+Full", "per pixel"]
     assert float(grid.split(" ")[0]) > 50
     assert float(task) <= 100
@@ -201,8 +205,10 @@ def claims_are_judged_on_what_was_run(folder):
         assert not any("not run" in verdict.figures for verdict in verdicts.values())
 
 
-def test_every_experiment_from_end_to_end(sets, tmp_path):
+def test_every_experiment_from_end_to_end(sets, tmp_path, monkeypatch):
     """One test for all of them: they share their rows, and two workers would run everything twice."""
+    monkeypatch.setattr(tuning, "BUDGET", 5)
+    monkeypatch.setattr(learned, "STEPS", 3)
     folder = tmp_path / "records"
     runner = lookup_bench(sets, folder)
     for experiment in EXPERIMENTS.values():

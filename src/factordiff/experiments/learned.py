@@ -6,7 +6,6 @@ It lies beside the records, and its row names its weights, as it names the exper
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import torch
@@ -19,7 +18,7 @@ from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import DataError
 from factordiff.experiments.pairs import ExpertGroup
-from factordiff.experiments.runner import ROUTERS, Runner
+from factordiff.experiments.runner import Runner, router_folder
 from factordiff.experts.registry import CONFIG
 from factordiff.fitting.data import FittingData
 from factordiff.fitting.heads import HEADS, fit_heads
@@ -45,11 +44,11 @@ def sides(queries: EvaluationSet) -> tuple[Tensor, Tensor]:
     return (~chooses).nonzero().squeeze(-1), chooses.nonzero().squeeze(-1)
 
 
-def fit_learned_row(runner: Runner, group: ExpertGroup, steps: int = STEPS) -> None:
+def fit_learned_row(runner: Runner, group: ExpertGroup) -> None:
     """Fit the router unless it is there, on the first machine; one of other weights is refused and left alone."""
     if runner.late() or not runner.context.machines.writes or not runner.planned([learned_row(group)]):
         return
-    folder, known = runner.router_folder(group.experts), [runner.experts(name) for name in group.experts]
+    folder, known = runner.router_folder(learned_row(group)), [runner.experts(name) for name in group.experts]
     fitted_to = tuple((name, one.sha256) for name, one in zip(group.experts, known, strict=True))
     if (folder / CONFIG).exists():
         if load_router(folder).fitted_to != fitted_to:
@@ -63,13 +62,13 @@ def fit_learned_row(runner: Runner, group: ExpertGroup, steps: int = STEPS) -> N
     heard = predict([one.expert for one in known], data, seed=runner.settings.seed, batch=TOGETHER)
     here, there = (heard.rows(torch.isin(heard.item, side).nonzero().squeeze(-1)) for side in (fit, choose))
     config = RouterConfig(len(group.experts), heard.mask, KIND, layout=(SIDE, SIDE))
-    found = fit_heads(here, there, config, HEADS["both"], steps=steps, seed=runner.settings.seed)
+    found = fit_heads(here, there, config, HEADS["both"], steps=STEPS, seed=runner.settings.seed)
     best = min(found, key=lambda one: one.loss)
-    about = {"queries": len(fit), "chosen on": len(choose), "steps": steps, "held_out_loss": best.loss}
+    about = {"queries": len(fit), "chosen on": len(choose), "steps": STEPS, "held_out_loss": best.loss}
     save_router(replace(best.router, fitted_to=fitted_to, about=about), folder)
 
 
 def fitted_router(archive: RecordFolder, group: ExpertGroup) -> Router | None:
     """The router that was fitted, if there is one."""
-    folder = Path(archive.folder) / ROUTERS / "+".join(group.experts)
+    folder = router_folder(archive.folder, learned_row(group))
     return load_router(folder) if (folder / CONFIG).exists() else None

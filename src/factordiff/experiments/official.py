@@ -57,8 +57,9 @@ def rows() -> list[RunSpec]:
 
 def run(runner: Runner) -> None:
     """Run them; what validation chose is used where that has been run."""
+    archive = runner.archive
     fitted = [
-        fitted_row(runner.archive, pair, method, None, split)
+        fitted_row(archive, pair, method, None, split)
         for split in SPLITS
         for pair in PAIRS
         for method in METHODS

@@ -98,7 +98,7 @@ class Runner:
             weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
             about = header(row, self.settings, weights, self.data, len(queries))
             if routed is not row:
-                about["router"] = weight_hash(self.router_folder(row.experts))
+                about["router"] = weight_hash(self.router_folder(row))
             cost = self.settings.passes(row)
             self.callbacks.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
@@ -125,15 +125,15 @@ class Runner:
         self.stopped |= passed
         return passed
 
-    def router_folder(self, experts: Sequence[str]) -> Path:
-        """Where the router that was fitted to these experts lies: beside the records, so that they travel together."""
-        return self.context.folder / ROUTERS / "+".join(experts)
+    def router_folder(self, row: RunSpec) -> Path:
+        """Where the router lies that a row names: beside the records, so that they travel together."""
+        return router_folder(self.context.folder, row)
 
     def with_router(self, row: RunSpec) -> RunSpec | None:
         """The row as it is run: records name a router, a run needs its folder; None before it is fitted."""
         if "router" not in dict(row.others):
             return row
-        folder = self.router_folder(row.experts)
+        folder = self.router_folder(row)
         if not (folder / CONFIG).exists():
             return None
         return replace(row, others=tuple((n, str(folder) if n == "router" else v) for n, v in row.others))
@@ -158,6 +158,11 @@ class Runner:
     def size(self, queries: int) -> int:
         """How many queries a finding looks at."""
         return queries if self.limit is None else min(queries, self.limit)
+
+
+def router_folder(records: Path, row: RunSpec) -> Path:
+    """The folder of the router that a row names; its last part is that name, so that the row is called the same."""
+    return records / ROUTERS / "+".join(row.experts) / str(dict(row.others)["router"])
 
 
 def _asked_for(row: RunSpec, only: str) -> bool:
