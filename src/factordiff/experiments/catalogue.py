@@ -155,7 +155,8 @@ def provenance(archive: RecordFolder) -> Section:
         "Where the numbers come from",
         (
             f"Records: `records/`, one file per row, JSON lines in gzip (all in one: `{TARBALL}`, which `reproduce` "
-            f"unpacks); {EVERYTHING:,} test queries are listed.",
+            f"unpacks); {EVERYTHING:,} test queries are listed. [Making the report](../reproducing.md) says how they "
+            "are made.",
         ),
         (Table(("part", "sha256"), hashes),),
         long_tables=(

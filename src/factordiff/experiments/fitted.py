@@ -21,7 +21,7 @@ from factordiff.experiments.overview import protocol_picture
 from factordiff.experiments.pairs import BEYOND, BUDGET, PAIRS, TUNING, ExpertGroup
 from factordiff.experiments.protocols import ALL_FITTED, FITTED
 from factordiff.experiments.runner import Runner
-from factordiff.experiments.tuning import Choice, choice, fitted_outcomes, fitted_row, tune
+from factordiff.experiments.tuning import FittedChoice, choice, fitted_outcomes, fitted_row, tune
 from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.run_spec import RunSpec
@@ -104,7 +104,7 @@ def learned_cell(archive: RecordFolder, group: ExpertGroup) -> str:
     return f"{percent(found, BEYOND)} ({router.config.head} head, {router.parameters:,} parameters)"
 
 
-def said(chosen: Choice) -> str:
+def said(chosen: FittedChoice) -> str:
     """What was chosen, for people."""
     parts = [f"{name.replace('_', ' ')} {_spelled(value)}" for name, value in chosen.options.items()]
     edge = ["at the edge of what was tried"] if chosen.edge else []

@@ -25,7 +25,7 @@ EVIDENCE = {"factors": ("near2", "component", "whole"), "demonstration_evidence"
 
 
 @dataclass(frozen=True)
-class Choice:
+class FittedChoice:
     """What validation chose for a method: its options and reading, and all that was tried, in order."""
 
     options: dict[str, Any]
@@ -96,7 +96,7 @@ def _searched(archive: RecordFolder, group: ExpertGroup, method: str, queries: i
     return search(numbers(method, len(group.experts)), len(group.experts), BUDGET, value)
 
 
-def choice(archive: RecordFolder, group: ExpertGroup, method: str) -> Choice | None:
+def choice(archive: RecordFolder, group: ExpertGroup, method: str) -> FittedChoice | None:
     """What validation chose; None before all trials are run."""
     try:
         found = _searched(archive, group, method, None)
@@ -105,7 +105,7 @@ def choice(archive: RecordFolder, group: ExpertGroup, method: str) -> Choice | N
     trials = [fitted_as(group, method, options, TUNING, "validation") for options in found.settings]
     heard = readings(archive, trials[found.chosen])
     reading = max(heard, key=lambda name: float(heard[name].exact.mean()))
-    return Choice(
+    return FittedChoice(
         found.best,
         reading,
         found.values[found.chosen],
