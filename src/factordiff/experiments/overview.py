@@ -24,7 +24,7 @@ def protocol_dots(archive: RecordFolder, pair: ExpertGroup, protocol: Protocol) 
 def protocol_picture(archive: RecordFolder, protocol: Protocol) -> tuple[Picture, ...]:
     """A panel for each pair; nothing where nothing is run."""
     panels = {pair.name: protocol_dots(archive, pair, protocol) for pair in PAIRS}
-    panels = {name: some for name, some in panels.items() if some}
+    panels = {name: some for name, some in panels.items() if any(dot.kind != ALONE for dot in some)}
     if not panels:
         return ()
     name = f"protocol-{protocol.name.replace(' ', '-')}"
