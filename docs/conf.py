@@ -54,6 +54,7 @@ navigation = {
         ],
         "What was found": [
             "Results <docs/results/README>",
+            "Making the report <docs/reproducing>",
             "Which compositions are exact <docs/exactness>",
             "The data <docs/data>",
             "Training runs <docs/training/README>",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -75,7 +77,7 @@ def test_voting_through_the_command(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("table-2",), Unavailable, "experiment: expected one of single-experts"),
+        (("table-2",), Unavailable, "experiment: expected one of composition"),
         (("voting", "--limit", "0"), InvalidInput, "limit: expected at least 1"),
         (("voting", "--only", "magic"), InvalidInput, "only: no row of this experiment is called magic"),
         (("voting", "--part", "3/2"), InvalidInput, "part: expected K/N"),
@@ -101,6 +103,59 @@ def test_one_expert_is_enough_for_its_own_row(tiny, tmp_path):
     """Sizes are noted of the experts that were run: nobody else's weights are asked for."""
     shown = reproduce("single-experts", *SMALL, "--out", str(tmp_path), *tiny, "--only", "trans-full")
     assert re.search(r"Trans-IR, full +│ [\d,]+ +│ 99.5", shown)
+
+
+def test_a_run_in_pieces_ends_where_one_in_a_whole_does(tiny, tmp_path):
+    """A deadline that has passed leaves everything to the next call; no report is drawn in between."""
+    pieces, whole = ("--out", str(tmp_path / "pieces")), ("--out", str(tmp_path / "whole"))
+    only = ("--only", "trans-full-early,trans-full-early+conv-full-early")
+    for _ in range(2):
+        shown = reproduce("overlap", *SMALL, *pieces, *tiny, *only, "--minutes", "0.0000001")
+        assert "the same command goes on where it was" in shown
+        assert not (tmp_path / "pieces" / "report.html").exists()
+    assert not list((tmp_path / "pieces").rglob("*.gz"))
+    reproduce("overlap", *SMALL, *pieces, *tiny, *only)
+    reproduce("overlap", *SMALL, *whole, *tiny, *only)
+    one, other = (
+        {path.name: read_records(path).records for path in (tmp_path / name / "records").glob("*.jsonl.gz")}
+        for name in ("pieces", "whole")
+    )
+    assert one == other
+    trials = [name for name in one if name.startswith("validation.trans-full-early+conv-full-early.routing")]
+    assert len(trials) > 5, "a search on validation"
+
+
+def test_the_plan_names_every_row_and_its_queries(tmp_path):
+    shown = reproduce("plan", "--out", str(tmp_path))
+    lines = {cells[1]: cells for line in shown.splitlines() if len(cells := line.strip("│").split("│")) == 5}
+    found = {name.strip(): [cell.strip() for cell in cells] for name, cells in lines.items()}
+    assert found["test.trans-color+trans-occ.geometric-mean"][2] == "24,000"
+    assert found["test.trans-color+trans-occ.rne"][2] == "6,000"
+    assert found["validation.trans-color+trans-occ.rne, 16 settings"][2] == "9,600"
+    assert found["test.trans-full+conv-full.learned.router-shared"][2] == "6,000"
+    assert not any("paper-" in name for name in found), "not shipped"
+    assert "queries are left" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_needs_none_of_the_packages_of_the_page(tmp_path):
+    """A machine that is lent has the source tree, torch, and little else; some releases of typer want pydantic too."""
+    code = f"""
+import sys
+for name in ("pydantic", "fastapi", "uvicorn", "starlette"):
+    sys.modules[name] = None
+from pathlib import Path
+from rich.console import Console
+from factordiff.cli.reproduction import ReproduceRequest, reproduce
+request = ReproduceRequest(
+    name="single-experts", limit=1, device="cpu", out=Path({str(tmp_path)!r}), batch=0, only="trans-full", part="1/1",
+    minutes=0, seed=0, steps=1, particles=2, dtype="auto", experts=[], compile=None, commit="",
+)
+reproduce(request, Console())
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "records" / "test.trans-full.single.jsonl.gz").exists()
 
 
 def test_two_queries_with_the_shipped_experts(tmp_path):

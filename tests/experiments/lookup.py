@@ -31,7 +31,9 @@ class Lookup:
         self.vocabulary = Vocabulary(10)
 
     def encode(self, condition: Condition) -> tuple[Tensor, Tensor]:
-        found = [self.truths[_key(condition, item)] for item in range(len(condition))]
+        # A demonstration that is asked about, for evidence, is nobody's query: all experts say the same of it.
+        unknown = (0, torch.zeros_like(condition.query[0]))
+        found = [self.truths.get(_key(condition, item), unknown) for item in range(len(condition))]
         return torch.stack([x_0 for _, x_0 in found]), torch.tensor([place for place, _ in found])
 
     def log_probs(self, x_t: Tensor, encoded: tuple[Tensor, Tensor]) -> Tensor:

@@ -7,10 +7,11 @@ import re
 import pytest
 
 from factordiff.errors import Unavailable
-from factordiff.experiments import claims, compute
+from factordiff.experiments import claims, compute, fitted, learned, tuning
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
-from factordiff.experiments.pairs import COL_OCC, FULL_FULL, PAIRS, single
-from factordiff.experiments.tuning import fitted_number, settled
+from factordiff.experiments.pairs import COL_OCC, FOUR, FULL_FULL, PAIRS, RELATIVE, single
+from factordiff.experiments.protocols import PROTOCOLS
+from factordiff.experiments.tuning import choice, fitted_outcomes
 from factordiff.report.document import markdown
 from factordiff.report.outcomes import RecordFolder
 from tests.experiments.lookup import lookup_bench
@@ -50,7 +51,6 @@ def every_row_of_every_plan_has_records(folder):
     for name, experiment in EXPERIMENTS.items():
         inner = RecordFolder(folder / compute.FOLDER) if name == "compute" else archive
         for row in experiment.rows():
-            row = row if name == "compute" else settled(archive, row)
             found = inner.outcomes(row)
             assert found is not None, row.name
             assert len(found) == min(12, row.queries or 12), row.name
@@ -67,29 +67,59 @@ def passes_are_counted_as_the_paper_counts_them(folder):
     assert relative["two experts, nothing composed (the floor)"] == "1.00x"
 
 
-def a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder):
+def every_method_is_fitted_and_run_with_what_was_chosen(folder):
     archive = RecordFolder(folder)
-    for pair in PAIRS:
-        best = fitted_number(archive, pair, "routing")
-        scores = {t: archive.outcomes(pair.tempered(t, 1200)).exact.mean() for t in (0.05, 0.25, 1.0, 4.0)}
-        assert archive.outcomes(pair.tempered(best, 1200)).exact.mean() == max(scores.values())
-        if scores[1.0] == max(scores.values()):
-            assert best == 1.0
+    for experiment in EXPERIMENTS.values():
+        for group, method in experiment.trials():
+            assert choice(archive, group, method) is not None, (group.name, method)
+            found = fitted_outcomes(archive, group, method, None)
+            assert len(found) == 12, (group.name, method)
 
 
-def a_small_exponent_takes_a_veto_away(folder):
+def a_larger_exponent_overrules_a_veto(folder):
     archive = RecordFolder(folder)
     # At background the color expert gives the truth 1e-6 of its mass, the occupancy expert 0.98.
-    ratio = fitted_number(archive, COL_OCC, "product")
-    assert ratio < 1
-    assert archive.outcomes(COL_OCC.weighted("product", ratio, split="test")).exact.all()
-    (text,) = EXPERIMENTS["composition"].report(archive).paragraphs
-    assert "in the median: trans-color -14 and trans-occ -0.02." in text
+    assert choice(archive, COL_OCC, "product").options["beta"][1] > 1
+    assert fitted_outcomes(archive, COL_OCC, "product", None).exact.all()
+    paragraphs = EXPERIMENTS["composition"].report(archive).paragraphs
+    assert any("is -14 for trans-color and -0.02 for trans-occ." in text for text in paragraphs)
+    assert any("ln 9 = 2.20 nats" in text for text in paragraphs)
+
+
+def routers_are_fitted_beside_the_records(folder):
+    archive = RecordFolder(folder)
+    for group in (*PAIRS, FOUR):
+        router = learned.fitted_router(archive, group)
+        assert [name for name, _ in router.fitted_to] == list(group.experts)
+        assert router.about["queries"] == 9
+        assert router.about["chosen on"] == 3
+        file = archive.file(learned.learned_row(group))
+        assert len(file.about("router")) == 64
+        assert file.about("method", "others") == [["router", "shared"]], "no path of this machine"
+    cells = fitted.learned_cell(archive, COL_OCC)
+    assert cells.endswith(" parameters)")
+
+
+def blocks_of_their_own_appear_with_their_experts(folder):
+    archive = RecordFolder(folder)
+    relatives = EXPERIMENTS["relatives"].report(archive).tables[0]
+    lines = {row[0]: row for row in relatives.rows if row is not None}
+    assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [100.0, 100.0] (first 12)",) * 2
+    four = {row[0]: row for row in EXPERIMENTS["four"].report(archive).tables[0].rows if row is not None}
+    assert four["**per pixel**"][1].endswith("(first 12)")
+    alone, composed, alike = EXPERIMENTS["paper-networks"].report(archive).tables
+    assert [row[0] for row in alone.rows][:2] == ["paper-conv-full", "paper-trans-full"]
+    assert composed.rows[-1][1] == "95.2"
+    assert next(row[0] for row in alike.rows) == "paper-trans-full + paper-conv-full"
 
 
 def official_tables_ask_for_the_shape_too(folder):
     section = EXPERIMENTS["official"].report(RecordFolder(folder))
-    lines = {(row[0], row[1]): row[2:] for row in section.tables[0].rows if row is not None}
+    lines = {(row[0], row[1]): row[3:] for row in section.tables[0].rows if row is not None}
+    assert {row[2] for row in section.tables[0].rows if row is not None} == {
+        "—",
+        *(protocol.name for protocol in PROTOCOLS),
+    }
     grid, task, *_ = lines["Full+Full", "per pixel"]
     assert float(grid.split(" ")[0]) > 50
     assert float(task) <= 100
@@ -101,13 +131,21 @@ def the_report_is_made_from_files_alone(folder, tmp_path):
     assert {"README.md", "report.html", "overlap-bars.png", "forward.png", "temperatures.png"} <= written
     text = (tmp_path / "README.md").read_text()
     assert "not run yet" not in text
+    assert text.index("**What was asked.**") < text.index("**What was found.**") < text.index("## ")
+    first = text[: text.index("## ")]
+    assert "published pairs" in first
+    assert "tasks never trained on" in first
+    assert "](../worlds.md)" in first
+    assert "pictures/first-screen.png" in first
     for experiment in EXPERIMENTS.values():
         assert f"## {experiment.report(RecordFolder(folder)).title}" in text
     for picture in re.findall(r"\]\((pictures/[^)]+)\)", text):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
     html = (tmp_path / "report.html").read_text()
     assert "http" not in html  # nothing is asked of anywhere
-    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert not re.search(r'(src="(?!data:)|href="(?!#|\.\./))', html)
+    for place in re.findall(r'href="#([^"]+)"', html):
+        assert f'<h2 id="{place}">' in html
     assert html.count('class="sortable"') >= 5
     assert markdown(document(folder)) == text  # the same records, the same report
 
@@ -119,6 +157,20 @@ def test_a_limited_run_says_loudly_that_it_is_a_subset(sets, tmp_path):
     assert "A SUBSET: 6 rows" in (tmp_path / "README.md").read_text().splitlines()[2]
     assert '<p class="warning">A SUBSET' in (tmp_path / "report.html").read_text()
     assert len(RecordFolder(tmp_path / "records").outcomes(single("trans-occ"))) == 5
+
+
+def test_experts_that_are_not_shipped_are_left_out_and_the_report_says_so(sets, tmp_path):
+    runner = lookup_bench(
+        sets, tmp_path, limit=2, available=lambda name: name != RELATIVE and "paper-" not in name
+    )
+    for name in ("relatives", "paper-networks"):
+        EXPERIMENTS[name].run(runner)
+    assert not list(tmp_path.iterdir())
+    assert "Not run yet: `test.trans-occ-relative.single`" in "".join(
+        EXPERIMENTS["relatives"].report(runner.archive).paragraphs
+    )
+    (text,) = EXPERIMENTS["paper-networks"].report(runner.archive).paragraphs
+    assert text.startswith("Not in this report: no weights of the paper's own networks (`paper-*`)")
 
 
 def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):
@@ -145,16 +197,18 @@ def records_survive_a_second_run_unchanged(folder, sets):
 
 
 def claims_are_judged_on_what_was_run(folder):
-    verdicts = {verdict.claim: verdict for verdict in claims.report(RecordFolder(folder)).verdicts}
-    safe = next(v for claim, v in verdicts.items() if "not worse than the best per-sample" in claim)
-    assert safe.judgement in ("confirmed", "undecided here")
-    useless = next(v for claim, v in verdicts.items() if "nearly useless" in claim)
-    assert useless.judgement in ("confirmed", "undecided here")
-    assert all(verdict.figures for verdict in verdicts.values())
+    for protocol in PROTOCOLS:
+        verdicts = {verdict.claim: verdict for verdict in claims.verdicts(RecordFolder(folder), protocol)}
+        safe = next(v for claim, v in verdicts.items() if "not worse than the best per-sample" in claim)
+        assert safe.judgement in ("confirmed", "undecided here")
+        assert all(verdict.figures for verdict in verdicts.values())
+        assert not any("not run" in verdict.figures for verdict in verdicts.values())
 
 
-def test_every_experiment_from_end_to_end(sets, tmp_path):
+def test_every_experiment_from_end_to_end(sets, tmp_path, monkeypatch):
     """One test for all of them: they share their rows, and two workers would run everything twice."""
+    monkeypatch.setattr(tuning, "BUDGET", 5)
+    monkeypatch.setattr(learned, "STEPS", 3)
     folder = tmp_path / "records"
     runner = lookup_bench(sets, folder)
     for experiment in EXPERIMENTS.values():
@@ -163,8 +217,10 @@ def test_every_experiment_from_end_to_end(sets, tmp_path):
     routing_stitches_what_no_expert_gets_alone(folder)
     every_row_of_every_plan_has_records(folder)
     passes_are_counted_as_the_paper_counts_them(folder)
-    a_temperature_is_fitted_on_validation_and_ties_go_to_the_nearest_to_one(folder)
-    a_small_exponent_takes_a_veto_away(folder)
+    every_method_is_fitted_and_run_with_what_was_chosen(folder)
+    a_larger_exponent_overrules_a_veto(folder)
+    routers_are_fitted_beside_the_records(folder)
+    blocks_of_their_own_appear_with_their_experts(folder)
     official_tables_ask_for_the_shape_too(folder)
     claims_are_judged_on_what_was_run(folder)
     the_report_is_made_from_files_alone(folder, tmp_path)
@@ -180,6 +236,6 @@ def test_an_empty_folder_says_that_nothing_was_run(tmp_path):
 
 def test_names():
     assert [one.name for one in chosen("voting")] == ["voting"]
-    assert len(chosen("all")) == 8
-    with pytest.raises(Unavailable, match="expected one of single-experts"):
+    assert len(chosen("all")) == 12
+    with pytest.raises(Unavailable, match="expected one of composition"):
         chosen("table-2")

@@ -18,8 +18,9 @@ def reproduce_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="single-experts, composition, compute, voting, overlap, routing-figures, temperatures, official, "
-            "all, report (from the records alone), or pack (all records into one small file)."
+            help="composition, fitted, single-experts, overlap, voting, temperatures, routing-figures, compute, "
+            "relatives, four, paper-networks, official, all, report (from the records alone), pack (all records into "
+            "one small file), or plan (what a full run asks, and how long it takes)."
         ),
     ],
     limit: Annotated[

@@ -20,16 +20,21 @@ from factordiff.arc.dataset import Dataset
 from factordiff.devices import choose_device, device_name
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings
-from factordiff.experiments.catalogue import chosen, document, write_report
+from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, other_weights, write_report
 from factordiff.experiments.experiment import Experiment
+from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup, optional
+from factordiff.experiments.plan import ROUTER_SECONDS, START_SECONDS, Speeds, plan_table, planned
 from factordiff.experiments.runner import Callbacks, Runner, arc_queries, check_only, shipped_experts
+from factordiff.experiments.tuning import fitted_as, next_trial
 from factordiff.experts.registry import find_expert
+from factordiff.experts.registry import shipped_experts as known_experts
 from factordiff.files import check_folder
 from factordiff.locks import Lock
 from factordiff.report.code_version import commit
 from factordiff.report.document import Section, verdict_table
 from factordiff.report.document import Table as ReportTable
 from factordiff.report.outcomes import RecordFolder
+from factordiff.report.records import SUFFIX
 from factordiff.report.run_spec import RunSpec
 from factordiff.report.tarball import TARBALL, pack, unpack
 from factordiff.training.machines import join, leave
@@ -67,6 +72,10 @@ def reproduce(request: ReproduceRequest, console: Console) -> None:
         pack(folder, tarball)
         console.print(f"wrote {tarball} ({tarball.stat().st_size / 1e6:.2f} MB)", highlight=False)
         return
+    if request.name == "plan":
+        _unpacked(request.out)
+        _plan(folder, console)
+        return
     if experiments:
         runner = runner_for(request, experiments)
         alone = Lock.of_folder(request.out) if runner.context.machines.writes else nullcontext()
@@ -79,6 +88,10 @@ def reproduce(request: ReproduceRequest, console: Console) -> None:
             return
         if runner.subset:
             console.print(_subset(request.limit or 0))
+        if runner.stopped:
+            again = "stopped after --minutes; the same command goes on where it was, and writes the report at the end"
+            console.print(again, highlight=False)
+            return
     if request.name in ("all", "report"):
         _unpacked(request.out)
         if not folder.is_dir():
@@ -147,6 +160,7 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
         settings,
         request.limit,
         request.only,
+        available=lambda name: not optional(name) or name in folders or name in known_experts(),
     )
     for name in sorted({expert for row in runner.planned(rows) for expert in row.experts}):
         find_expert(folders.get(name, name))  # missing weights are said at once, not after an hour
@@ -165,6 +179,8 @@ def _run(runner: Runner, experiments: list[Experiment], console: Console) -> Non
     )
     rows = runner.planned(row for experiment in experiments for row in experiment.rows())
     left = sum(_passes_left(runner, row) for row in rows)
+    searches = [trial for experiment in experiments for trial in experiment.trials()]
+    left += sum(_trial_passes(runner, *trial) for trial in searches)
     quiet = not runner.context.machines.writes
     with Progress(*columns, console=console, disable=quiet, speed_estimate_period=300) as progress:
         bar: TaskID = progress.add_task("starting", total=max(left, 1), passes=f"{left / 1e6:.1f} M")
@@ -182,6 +198,35 @@ def _passes_left(runner: Runner, row: RunSpec) -> int:
     wanted = listed if row.queries is None else min(row.queries, listed)
     done = 0 if file is None else sum(query < wanted for query in file.done)
     return (wanted - done) * runner.settings.passes(row)
+
+
+def _trial_passes(runner: Runner, group: ExpertGroup, method: str) -> int:
+    """What a search may still cost, and the row that it leads to."""
+    row = fitted_as(group, method, {}, TUNING, "validation")
+    queries = min(runner.size(TUNING), len(runner.queries("validation")))
+    if not runner.planned([row]) or next_trial(runner.archive, group, method, queries) is None:
+        return 0
+    after = min(runner.size(BEYOND), len(runner.queries("test")))
+    return (BUDGET * queries + after) * runner.settings.passes(row)
+
+
+def _plan(folder: Path, console: Console) -> None:
+    """Every row of a full run, what is left of it, and how long that takes where the records were made."""
+    archive = RecordFolder(folder)
+    files = [archive.read(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    # Records of other weights say how long rows take, and are no part of a run with those of today.
+    useful = RecordFolder(folder / "of other weights") if other_weights(archive) else archive
+    rows = planned(EXPERIMENTS.values(), useful)
+    table, minutes = plan_table(rows, Speeds(files))
+    console.print(_rich(table))
+    devices = sorted({device for file in files for device in file.devices})
+    queries = sum(one.left for one in rows)
+    console.print(
+        f"{queries:,} queries are left"
+        + (f", about {minutes:.0f} minutes on {', '.join(devices)}" if devices else "")
+        + f"; besides {START_SECONDS:.0f} s for each call, and {ROUTER_SECONDS:.0f} s for each router",
+        highlight=False,
+    )
 
 
 def _unpacked(out: Path) -> None:

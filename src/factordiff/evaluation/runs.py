@@ -5,6 +5,7 @@ Tables share rows: a row is run once, whichever experiment asks for it, and aski
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -33,6 +34,7 @@ from factordiff.training.machines import Machines
 
 OWN = ("temperatures", "beta", "weights", "resampling")
 PARTICLE_METHODS = ("fkc", "rne")
+SPELLED = {"block": "block:2x2", "near2": "near:2"}  # names of factors as they stand in the names of files
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ def header(
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    return dict(
+        json.loads(json.dumps(values))
+    )  # as a file gives it back: tuples in tuples are lists in lists
 
 
 def build_method(
@@ -124,7 +128,7 @@ def build_method(
     # The settings are of all rows; what a row itself says must be an option of its method.
     given |= {name: value for name in OWN if (value := getattr(row, name)) is not None} | dict(row.others)
     queried = queries.pool[queries.queries[index], 0].to(torch.int64)
-    factors = {"block": "block:2x2"}.get(row.factors, row.factors)
+    factors = SPELLED.get(row.factors, row.factors)
     labels = factors_named(factors, SIDE * SIDE, (SIDE, SIDE), queried, declared.overlapping)
     return declared.method(declared.check(given, row.experts), objectives, labels)
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from factordiff.errors import Unavailable
 from factordiff.experiments import (
-    claims,
     composition,
     compute,
+    fitted,
+    four,
     official,
     overlap,
+    padding,
+    paper_networks,
+    relatives,
     routing_figures,
     single_experts,
     temperatures,
     voting,
 )
+from factordiff.experiments.claims import READING
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.pairs import EVERYTHING
-from factordiff.experiments.tuning import settled
+from factordiff.experiments.opening import opening
+from factordiff.experiments.pairs import EVERYTHING, expected
+from factordiff.experiments.tuning import choice
 from factordiff.experts.registry import SHIPPED, shipped_experts
 from factordiff.files import write_whole
 from factordiff.networks.store import weight_hash
@@ -32,18 +39,23 @@ from factordiff.report.tarball import TARBALL
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        single_experts,
         composition,
-        compute,
-        voting,
+        fitted,
+        single_experts,
         overlap,
-        routing_figures,
+        voting,
         temperatures,
+        routing_figures,
+        compute,
+        relatives,
+        four,
+        paper_networks,
         official,
     )
 }
-FROM_RECORDS = ("report", "pack")
+FROM_RECORDS = ("report", "pack", "plan")
 NAMES = (*EXPERIMENTS, "all", *FROM_RECORDS)
+FIRST = ("composition", "fitted", "single-experts")  # sections of the report, before the one on padding
 TITLE = "The paper's experiments, run with this library"
 
 
@@ -59,22 +71,32 @@ def chosen(name: str) -> list[Experiment]:
 def document(folder: Path) -> Report:
     """The report on a folder of records."""
     archive = RecordFolder(folder)
+    found = {name: one.report(archive) for name, one in EXPERIMENTS.items()}
+    found["composition"] = replace(
+        found["composition"], paragraphs=(READING, *found["composition"].paragraphs)
+    )
     sections = [
-        claims.report(archive),
-        *(one.report(archive) for one in EXPERIMENTS.values()),
+        *(found[name] for name in FIRST),
+        padding.report(archive),
+        *(section for name, section in found.items() if name not in FIRST),
         provenance(archive),
     ]
-    return Report(TITLE, warning(archive), tuple(sections))
+    verdicts = [verdict for section in sections for verdict in section.verdicts]
+    return Report(TITLE, warning(archive), tuple(sections), opening(archive, verdicts))
 
 
 def warning(archive: RecordFolder) -> str:
     """What a reader must know first: rows on fewer queries than planned, or not run at all; weights of before."""
     rows = {
-        row.name: row for one in EXPERIMENTS.values() if one is not compute.EXPERIMENT for row in one.rows()
+        row.name: row
+        for one in EXPERIMENTS.values()
+        if one is not compute.EXPERIMENT
+        for row in one.rows()
+        if expected(row)
     }
     missing, short = 0, []
     for row in rows.values():
-        found = archive.outcomes(settled(archive, row))
+        found = archive.outcomes(row)
         if found is None:
             missing += 1
         elif len(found) < planned_queries(row, found.file.about("listed")):
@@ -87,6 +109,14 @@ def warning(archive: RecordFolder) -> str:
         )
     if missing:
         parts.append(f"{missing} of {len(rows)} rows are not run yet")
+    searches = [
+        trial
+        for one in EXPERIMENTS.values()
+        for trial in one.trials()
+        if expected(trial[0].row("mixture")) and choice(archive, *trial) is None
+    ]
+    if searches:
+        parts.append(f"{len(searches)} methods are not fitted yet")
     told = f"{'; '.join(parts)}. These are not the results of a full run." if parts else ""
     others = other_weights(archive)
     if others:
@@ -125,7 +155,8 @@ def provenance(archive: RecordFolder) -> Section:
         "Where the numbers come from",
         (
             f"Records: `records/`, one file per row, JSON lines in gzip (all in one: `{TARBALL}`, which `reproduce` "
-            f"unpacks); {EVERYTHING:,} test queries are listed.",
+            f"unpacks); {EVERYTHING:,} test queries are listed. [Making the report](../reproducing.md) says how they "
+            "are made.",
         ),
         (Table(("part", "sha256"), hashes),),
         long_tables=(
@@ -138,10 +169,9 @@ def write_report(made: Report, out: Path) -> list[Path]:
     """Write README.md, its pictures and report.html; returns what was written."""
     pictures = out / "pictures"
     written = []
-    for section in made.sections:
-        for picture in section.pictures:
-            written.append(pictures / f"{picture.name}.png")
-            write_whole(written[-1], picture.png)
+    for picture in made.pictures:
+        written.append(pictures / f"{picture.name}.png")
+        write_whole(written[-1], picture.png)
     for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
         written.append(out / name)
         write_whole(written[-1], text.encode())

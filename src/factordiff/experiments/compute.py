@@ -20,9 +20,11 @@ from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.records import RecordFile
 from factordiff.report.run_spec import RunSpec
+from factordiff.report.verdicts import Verdict
 
 FOLDER = "timing"  # of its own: these rows are run for their time
 BATCHES = 3
+NEGLIGIBLE = 0.10  # of the time of asking both experts
 ONE, _ = FULL_FULL.experts
 PAPER = {"routing": 2.0, "vote one": 3.0, "vote both": 6.0, "fkc": 16.0}
 
@@ -95,7 +97,32 @@ def report(archive: RecordFolder) -> Section:
         {device for _, row in timed().values() if (file := inner.file(row)) for device in file.devices}
     )
     caption = f"On {', '.join(devices)}." if devices else ""
-    return Section("Compute (Table 7)", tables=(Table(headings, tuple(lines), caption),))
+    return Section(
+        "Compute (Table 7)", tables=(Table(headings, tuple(lines), caption),), verdicts=(_verdict(inner),)
+    )
+
+
+def _verdict(inner: RecordFolder) -> Verdict:
+    claim = (
+        "routing costs what any composition must: its own work is negligible "
+        f"(read as: below {100 * NEGLIGIBLE:.0f} %)"
+    )
+    rule = (
+        "Confirmed: as many nominal passes as asking both experts and composing nothing, and a wall time less than "
+        f"{100 * NEGLIGIBLE:.0f} % above it, measured once on this device. Not confirmed: more of either."
+    )
+    rows_ = [timed()[key][1] for key in ("floor", "routing")]
+    files = [file for row in rows_ if (file := inner.file(row)) is not None]
+    found = [one for row in rows_ if (one := inner.outcomes(row)) is not None]
+    if len(files) < 2 or len(found) < 2:
+        return Verdict(claim, "Table 7", "undecided here", "not run", rule)
+    passes = [float(one.nominal.mean()) for one in found]
+    ratio = seconds_per_query(files[1]) / seconds_per_query(files[0])
+    holds = passes[0] == passes[1] and ratio < 1 + NEGLIGIBLE
+    figures = (
+        f"nominal passes per query {passes[1]:.0f} and {passes[0]:.0f}; wall time {ratio:.2f} of the floor's"
+    )
+    return Verdict(claim, "Table 7", "confirmed" if holds else "not confirmed", figures, rule)
 
 
 EXPERIMENT = Experiment("compute", rows, run, report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from factordiff.experiments.pairs import ExpertGroup
 from factordiff.experiments.runner import Runner
 from factordiff.report.document import NOTHING, Section
 from factordiff.report.outcomes import Outcomes, RecordFolder
@@ -19,6 +20,9 @@ class Experiment:
     rows: Callable[[], list[RunSpec]]  # what it runs, as far as that is known beforehand
     run: Callable[[Runner], None]
     report: Callable[[RecordFolder], Section]
+    trials: Callable[[], list[tuple[ExpertGroup, str]]] = (
+        list  # the searches on validation: a group and a method each
+    )
 
 
 def percent(found: Outcomes | None, planned: int | None = None) -> str:

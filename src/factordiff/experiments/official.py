@@ -12,19 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from factordiff.experiments.composition import (
-    BEYOND_METHODS,
-    FACTORS,
-    PARTICLES,
-    PER_SAMPLE,
-    READINGS,
-    beyond_row,
-    fitted_rows,
-)
+from factordiff.experiments.composition import BEYOND_METHODS, FACTORS, beyond_row
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.pairs import PAIRS, SINGLES, ExpertPair, single
+from factordiff.experiments.fitted import LEARNED, METHODS
+from factordiff.experiments.learned import learned_row
+from factordiff.experiments.pairs import PAIRS, SINGLES, ExpertGroup, single
+from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED, PARTICLES, PER_SAMPLE
 from factordiff.experiments.runner import Runner
-from factordiff.experiments.tuning import better_row
+from factordiff.experiments.tuning import READINGS, fitted_outcomes, fitted_row
 from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.outcomes import Outcomes, RecordFolder
 from factordiff.report.run_spec import RunSpec
@@ -33,7 +28,7 @@ from factordiff.report.statistics import share
 SPLITS = {"official": "published pairs of the 120 tasks", "unseen": "tasks never trained on"}
 
 
-def fixed_rows(pair: ExpertPair, split: str) -> dict[str, RunSpec]:
+def fixed_rows(pair: ExpertGroup, split: str) -> dict[str, RunSpec]:
     """The methods whose settings need no validation."""
     found = {label: pair.row(method, split=split) for method, label in PER_SAMPLE.items()}
     found["per pixel"] = pair.row("routing", split=split)
@@ -47,7 +42,7 @@ def fixed_rows(pair: ExpertPair, split: str) -> dict[str, RunSpec]:
 
 
 def rows() -> list[RunSpec]:
-    """Every method on both sets."""
+    """Every method as the paper has it on both sets, and the learned routers; fitted ones come when they are known."""
     plan = []
     for split in SPLITS:
         plan += [single(expert, split=split) for expert in SINGLES]
@@ -55,45 +50,47 @@ def rows() -> list[RunSpec]:
             plan += [
                 *fixed_rows(pair, split).values(),
                 *(pair.row(method, split=split) for method in PARTICLES),
+                learned_row(pair, split=split),
             ]
     return plan
 
 
 def run(runner: Runner) -> None:
-    """Run them; settings chosen on validation are used where that has been run."""
+    """Run them; what validation chose is used where that has been run."""
     archive = runner.archive
-    chosen = [
-        better_row(archive, pair, method, None, split)
+    fitted = [
+        fitted_row(archive, pair, method, None, split)
         for split in SPLITS
         for pair in PAIRS
-        for method in PARTICLES
+        for method in METHODS
     ]
-    fitted = [
-        row for split in SPLITS for pair in PAIRS for row in fitted_rows(archive, pair, None, split).values()
-    ]
-    runner.run([row for row in rows() if row.method not in PARTICLES] + chosen + fitted)
+    runner.run([*rows(), *(row for row in fitted if row is not None)])
 
 
 def report(archive: RecordFolder) -> Section:
-    """Grid and task accuracy of every method."""
+    """Grid and task accuracy of every method, under both protocols."""
     lines: list[tuple[str, ...] | None] = []
     for expert, label in SINGLES.items():
-        lines.append(("single", label, *_cells(archive, {s: (single(expert, split=s), "") for s in SPLITS})))
+        found = [archive.outcomes(single(expert, split=split)) for split in SPLITS]
+        lines.append(("single", label, NOTHING, *_cells(found)))
     for pair in PAIRS:
         lines.append(None)
         for label in fixed_rows(pair, "official"):
-            each = {split: (fixed_rows(pair, split)[label], "") for split in SPLITS}
-            lines.append((pair.name, label, *_cells(archive, each)))
-        for label in fitted_rows(archive, pair):
-            each = {split: (fitted_rows(archive, pair, None, split)[label], "") for split in SPLITS}
-            lines.append((pair.name, label, *_cells(archive, each)))
+            found = [archive.outcomes(fixed_rows(pair, split)[label]) for split in SPLITS]
+            lines.append((pair.name, label, AS_PRINTED.name, *_cells(found)))
         for method, label in PARTICLES.items():
             for reading, words in READINGS.items():
-                each = {split: (better_row(archive, pair, method, None, split), reading) for split in SPLITS}
-                lines.append((pair.name, f"{label}, {words}", *_cells(archive, each)))
+                found = [archive.outcomes(pair.row(method, split=split), reading) for split in SPLITS]
+                lines.append((pair.name, f"{label}, {words}", AS_PRINTED.name, *_cells(found)))
+        for method, label in METHODS.items():
+            found = [fitted_outcomes(archive, pair, method, None, split) for split in SPLITS]
+            lines.append((pair.name, label, ALL_FITTED.name, *_cells(found)))
+        found = [archive.outcomes(learned_row(pair, split=split)) for split in SPLITS]
+        lines.append((pair.name, LEARNED, ALL_FITTED.name, *_cells(found)))
     headings = (
         "experts",
         "method",
+        "protocol",
         *(f"{kind}, {split}" for split in SPLITS for kind in ("grid %", "task %")),
     )
     caption = (
@@ -102,11 +99,8 @@ def report(archive: RecordFolder) -> Section:
     return Section("Published tasks (beyond the paper)", tables=(Table(headings, tuple(lines), caption),))
 
 
-def _cells(archive: RecordFolder, rows_: dict[str, tuple[RunSpec, str]]) -> list[str]:
-    cells = []
-    for row, reading in rows_.values():
-        cells += accuracies(archive.outcomes(row, reading or "highest-target"))
-    return cells
+def _cells(found: list[Outcomes | None]) -> list[str]:
+    return [cell for one in found for cell in accuracies(one)]
 
 
 def accuracies(found: Outcomes | None) -> list[str]:

@@ -15,8 +15,11 @@ import numpy as np
 
 from factordiff.evaluation.maps import routing_maps
 from factordiff.experiments.experiment import Experiment, not_run, paper, percent
-from factordiff.experiments.pairs import EARLY, EVERYTHING, single
+from factordiff.experiments.fitted import run_fitted
+from factordiff.experiments.pairs import EARLY, EVERYTHING, ExpertGroup, single
+from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED
 from factordiff.experiments.runner import Runner
+from factordiff.experiments.tuning import fitted_outcomes
 from factordiff.report.charts import bars, map_rows, scatter
 from factordiff.report.document import Picture, Section, Table
 from factordiff.report.findings import read_finding
@@ -36,9 +39,15 @@ def rows() -> list[RunSpec]:
     return [*(single(expert) for expert in EARLY.experts), EARLY.row("routing")]
 
 
+def trials() -> list[tuple[ExpertGroup, str]]:
+    """Routing's temperature: the appendix is judged under both protocols."""
+    return [(EARLY, "routing")]
+
+
 def run(runner: Runner) -> None:
     """Run them, then look at a few stitched successes and failures."""
     runner.run(rows())
+    run_fitted(runner, EARLY, "routing", None)
     found = [one for row in rows() if (one := runner.archive.outcomes(row)) is not None]
     if len(found) < 3:
         return
@@ -49,7 +58,7 @@ def run(runner: Runner) -> None:
     def look() -> dict[str, Any]:
         maps = {"stitched": stitched, "failed": failed}
         return {
-            kind: routing_maps(experts, queries, index, EARLY.temperatures, runner.settings.steps)
+            kind: routing_maps(experts, queries, index, EARLY.printed, runner.settings.steps)
             for kind, index in maps.items()
         }
 
@@ -79,7 +88,7 @@ def report(archive: RecordFolder) -> Section:
     alone = [one.per_task(), other.per_task()]
     composed = routed.per_task()
     tasks = sorted(composed)
-    gain = np.array([composed[task] - max(alone[0][task], alone[1][task]) for task in tasks])
+    gain = hindsight(one, other, routed)
     count = TasksWon.of(gain)
     matched = [sum(composed[task] >= side[task] for task in tasks) for side in alone]
     worst = int(gain.argmin())
@@ -127,8 +136,11 @@ def report(archive: RecordFolder) -> Section:
         "Exact % of each task, early pair",
         sortable=True,
     )
-    better = one if alone[0][tasks[worst]] >= alone[1][tasks[worst]] else other
-    verdicts = _verdicts(one, other, routed, together_only, count, _of_task(routed, better, tasks[worst]))
+    verdicts = _verdicts(one, other, routed, AS_PRINTED.name)
+    fitted = fitted_outcomes(archive, EARLY, "routing", None)
+    if fitted is not None:
+        first, second, again = aligned(one, other, fitted)
+        verdicts += _verdicts(first, second, again, ALL_FITTED.name)
     table = Table(("", "paper", "here"), tuple(lines))
     return Section(title, (), (table,), tuple(pictures), verdicts, (per_task,))
 
@@ -146,18 +158,26 @@ def _maps(archive: RecordFolder) -> list[Picture]:
     ]
 
 
-def _of_task(routed: Outcomes, other: Outcomes, task: str) -> tuple[float, str]:
-    """Routing minus an expert on one task, and the figure as text with its interval on that task."""
+def hindsight(one: Outcomes, other: Outcomes, routed: Outcomes) -> np.ndarray:
+    """Each task's gain over the better of the two experts, known in hindsight, in the order of the tasks' names."""
+    alone, composed = [one.per_task(), other.per_task()], routed.per_task()
+    return np.array([composed[task] - max(side[task] for side in alone) for task in sorted(composed)])
+
+
+def _of_worst_task(one: Outcomes, other: Outcomes, routed: Outcomes) -> tuple[float, str]:
+    """Routing minus the better expert where it loses most, and the figure as text with its interval on that task."""
+    task = sorted(routed.per_task())[int(hindsight(one, other, routed).argmin())]
+    better = one if one.per_task()[task] >= other.per_task()[task] else other
     here = routed.task == task
-    won = routed.where(here).against(other.where(here))
+    won = routed.where(here).against(better.where(here))
     interval = "" if won.here is None else f" [{100 * won.here.low:+.1f}, {100 * won.here.high:+.1f}] on it"
     return won.gain.value, f"worst task {task}: {100 * won.gain.value:+.1f} points{interval}"
 
 
-def _verdicts(
-    one: Outcomes, other: Outcomes, routed: Outcomes, only: int, count: TasksWon, worst: tuple[float, str]
-) -> tuple[Verdict, ...]:
+def _verdicts(one: Outcomes, other: Outcomes, routed: Outcomes, protocol: str) -> tuple[Verdict, ...]:
     contests = [routed.against(one), routed.against(other)]
+    only = int((routed.exact & ~one.exact & ~other.exact).sum())
+    count, worst = TasksWon.of(hindsight(one, other, routed)), _of_worst_task(one, other, routed)
     return (
         Verdict(
             "routing is well above both experts",
@@ -165,6 +185,7 @@ def _verdicts(
             together([WELL_ABOVE.judge(contest.gain) for contest in contests]),
             "; ".join(contest.points() for contest in contests),
             WELL_ABOVE.sentence("both differences"),
+            protocol,
         ),
         Verdict(
             "some grids are right only in composition",
@@ -172,6 +193,7 @@ def _verdicts(
             "confirmed" if only else "not confirmed",
             f"{only} of {len(routed):,}",
             "Confirmed: at least one such grid, counted on these queries.",
+            protocol,
         ),
         Verdict(
             "it wins more tasks than it loses against the better expert in hindsight",
@@ -179,6 +201,7 @@ def _verdicts(
             wins_more(count),
             count.words(),
             WINS_MORE,
+            protocol,
         ),
         Verdict(
             f"it is never catastrophically worse (read as: loses less than {100 * CATASTROPHE:.0f} points on any task)",
@@ -187,8 +210,9 @@ def _verdicts(
             worst[1],
             f"Confirmed: no task loses {100 * CATASTROPHE:.0f} points, counted on these queries of these tasks. The "
             "worst of many tasks looks worse than it is.",
+            protocol,
         ),
     )
 
 
-EXPERIMENT = Experiment("overlap", rows, run, report)
+EXPERIMENT = Experiment("overlap", rows, run, report, trials)

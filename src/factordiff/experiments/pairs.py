@@ -1,15 +1,16 @@
-"""The experts and pairs of the paper, in tie order, and the rows that several experiments share."""
+"""The experts and groups of experts that are compared, in tie order, and the rows that several experiments share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from factordiff.experts.registry import shipped_experts
 from factordiff.report.run_spec import RunSpec
 
 EVERYTHING = 24_000  # queries of the test list: 200 for each of 120 tasks
 BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first quarter of the list
-TUNING = 1_200  # validation queries that temperatures are chosen by
-TUNING_PARTICLES = 600  # and settings of particle methods
+TUNING = 600  # validation queries by which numbers are chosen, the same for every method: 5 of each task
+BUDGET = 16  # settings that every method may try on them
 
 SINGLES = {
     "conv-full": "Conv-IR, full",
@@ -17,60 +18,68 @@ SINGLES = {
     "trans-color": "Trans-IR, color",
     "trans-occ": "Trans-IR, occupancy",
 }
-TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-# How much the first expert's say counts beside the second's, the same at every cell.
-RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
+RELATIVE = "trans-occ-relative"  # an occupancy expert that began with the weights of trans-full
+PAPER = "paper-"  # how the names of the paper's own networks begin
 
 
 @dataclass(frozen=True)
-class ExpertPair:
-    """Two experts in tie order, with the routing temperatures of the paper's table."""
+class ExpertGroup:
+    """Experts in tie order, with the routing temperatures of the paper's table, where it has them."""
 
     name: str
-    experts: tuple[str, str]
-    temperatures: tuple[float, float] = (1.0, 1.0)
+    experts: tuple[str, ...]
+    temperatures: tuple[float, ...] = ()
 
     @property
     def has_occupancy(self) -> bool:
-        """Whether the view factorisation applies."""
-        return any("occ" in name for name in self.experts)
+        """Whether the view factorisation applies: one of two experts knows occupancy."""
+        return len(self.experts) == 2 and any("occ" in name for name in self.experts)
+
+    @property
+    def printed(self) -> tuple[float, ...]:
+        """The routing temperatures as they are printed: 1 unless said."""
+        return self.temperatures or (1.0,) * len(self.experts)
 
     def row(
         self, method: str, queries: int | None = None, split: str = "test", factors: str = "pixel"
     ) -> RunSpec:
-        """The row of a method that composes the pair; routing gets the paper's temperatures."""
-        tempered = self.temperatures if method in ("routing", "soft-routing") else None
+        """The row of a method that composes the group; routing gets the paper's temperatures."""
+        tempered = self.printed if method in ("routing", "soft-routing") else None
         return RunSpec(self.experts, method, split, factors, tempered, queries=queries)
 
     def tempered(self, temperature: float, queries: int | None = None, split: str = "validation") -> RunSpec:
-        """Per-pixel routing with this temperature for the second expert, 1 for the first."""
-        return RunSpec(self.experts, "routing", split, temperatures=(1.0, temperature), queries=queries)
-
-    def weighted(
-        self, method: str, ratio: float, queries: int | None = None, split: str = "validation"
-    ) -> RunSpec:
-        """A product or a mixture in which the first expert's say is `ratio` times the second's; the larger is 1."""
-        numbers = None if ratio == 1 else (min(1.0, ratio), min(1.0, 1 / ratio))
-        row = self.row(method, queries, split)
-        return replace(row, weights=numbers) if method == "mixture" else replace(row, beta=numbers)
-
-    def fitted(
-        self, method: str, number: float, queries: int | None = None, split: str = "validation"
-    ) -> RunSpec:
-        """A method with the one number that is fitted: a temperature of routing, a ratio of the others."""
-        if method == "routing":
-            return self.tempered(number, queries, split)
-        return self.weighted(method, number, queries, split)
+        """Per-pixel routing with this temperature for the last expert, 1 for the others."""
+        numbers = (*(1.0,) * (len(self.experts) - 1), temperature)
+        return RunSpec(self.experts, "routing", split, temperatures=numbers, queries=queries)
 
 
-FULL_FULL = ExpertPair("Full+Full", ("trans-full", "conv-full"))
-OCC_FULL = ExpertPair("Occ+Full", ("trans-occ", "trans-full"))
-COL_OCC = ExpertPair("Col+Occ", ("trans-color", "trans-occ"), (1.0, 0.25))
+FULL_FULL = ExpertGroup("Full+Full", ("trans-full", "conv-full"))
+OCC_FULL = ExpertGroup("Occ+Full", ("trans-occ", "trans-full"))
+COL_OCC = ExpertGroup("Col+Occ", ("trans-color", "trans-occ"), (1.0, 0.25))
 PAIRS = (FULL_FULL, OCC_FULL, COL_OCC)
-EARLY = ExpertPair("early Full+Full", ("trans-full-early", "conv-full-early"))
-DEFAULT_HEAD = ExpertPair("Col+Occ, default head", ("trans-color", "trans-occ-default-head"), (1.0, 0.25))
+EARLY = ExpertGroup("early Full+Full", ("trans-full-early", "conv-full-early"))
+DEFAULT_HEAD = ExpertGroup("Col+Occ, default head", ("trans-color", "trans-occ-default-head"), (1.0, 0.25))
+FOUR = ExpertGroup("four experts", ("trans-full", "conv-full", "trans-color", "trans-occ"))
+OCC_RELATIVE = ExpertGroup("Occ+Full, relatives", (RELATIVE, "trans-full"))
+COL_RELATIVE = ExpertGroup("Col+Occ, relative", ("trans-color", RELATIVE), (1.0, 0.25))
+# The same pairs of the paper's own networks.
+PAPER_PAIRS = tuple(
+    ExpertGroup(pair.name, tuple(f"{PAPER}{name}" for name in pair.experts), pair.temperatures)
+    for pair in PAIRS
+)
 
 
 def single(expert: str, queries: int | None = None, split: str = "test") -> RunSpec:
     """The row of an expert alone."""
     return RunSpec((expert,), "single", split, queries=queries)
+
+
+def optional(expert: str) -> bool:
+    """Whether a report is whole without this expert: it has a block of its own where it is shipped."""
+    return expert == RELATIVE or expert.startswith(PAPER)
+
+
+def expected(row: RunSpec) -> bool:
+    """Whether a report must have this row: all of its experts are shipped, or nobody may leave them out."""
+    shipped = shipped_experts()
+    return all(name in shipped or not optional(name) for name in row.experts)

@@ -14,7 +14,7 @@ import torch
 from factordiff.arc.grid import COLORS
 from factordiff.evaluation.maps import routing_maps
 from factordiff.experiments.experiment import Experiment
-from factordiff.experiments.pairs import PAIRS, ExpertPair
+from factordiff.experiments.pairs import PAIRS, ExpertGroup
 from factordiff.experiments.runner import Runner
 from factordiff.report.charts import map_rows, state_row, way_rows
 from factordiff.report.document import Picture, Section, Table
@@ -27,7 +27,7 @@ SHOWN, FRAMES = 6, 7
 TIMES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def finding(pair: ExpertPair) -> str:
+def finding(pair: ExpertGroup) -> str:
     """The name of a pair's maps."""
     return f"maps-{'+'.join(pair.experts)}"
 
@@ -45,9 +45,9 @@ def run(runner: Runner) -> None:
     index = (foreground - 0.5).abs().argsort(stable=True)[: runner.size(SHOWN)].tolist()
     for pair in PAIRS:
 
-        def look(pair: ExpertPair = pair) -> list[dict[str, Any]]:
+        def look(pair: ExpertGroup = pair) -> list[dict[str, Any]]:
             experts = [runner.experts(name).expert for name in pair.experts]
-            return routing_maps(experts, queries, index, pair.temperatures, runner.settings.steps, FRAMES)
+            return routing_maps(experts, queries, index, pair.printed, runner.settings.steps, FRAMES)
 
         runner.find(finding(pair), pair.experts, {"queries": index}, look)
 

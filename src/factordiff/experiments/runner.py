@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,10 +15,14 @@ from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings, header, run_row
 from factordiff.experts.expert import Expert
+from factordiff.experts.registry import CONFIG
 from factordiff.networks.named import load_named
+from factordiff.networks.store import weight_hash
 from factordiff.report.findings import finding_path, has_finding, write_finding
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.run_spec import RunSpec
+
+ROUTERS = "routers"  # the folder of fitted routers, among the records
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Runner:
     limit: int | None = None
     only: str = ""
     callbacks: Callbacks = field(default_factory=Callbacks)
+    available: Callable[[str], bool] = lambda name: True  # experts that a report is whole without
+    stopped: bool = False  # whether the deadline left something undone
 
     @property
     def archive(self) -> RecordFolder:
@@ -70,7 +77,7 @@ class Runner:
                 row = replace(
                     row, queries=self.limit if row.queries is None else min(row.queries, self.limit)
                 )
-            if self.only and not _asked_for(row, self.only):
+            if (self.only and not _asked_for(row, self.only)) or not all(map(self.available, row.experts)):
                 continue
             known = merged.get(row.name)
             if known is None or (known.queries is not None and (row.queries or 10**9) > known.queries):
@@ -82,16 +89,20 @@ class Runner:
         where = context or self.context
         for row in self.planned(rows):
             queries = self.queries(row.split)
-            late = where.deadline is not None and time.monotonic() > where.deadline
-            if where.machines.agree(late, queries.queries.device):
+            if self.late(where):
                 return
+            routed = self.with_router(row)
+            if routed is None:
+                continue
             known = [self.experts(name) for name in row.experts]
             weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
             about = header(row, self.settings, weights, self.data, len(queries))
+            if routed is not row:
+                about["router"] = weight_hash(self.router_folder(row))
             cost = self.settings.passes(row)
             self.callbacks.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
-                row,
+                routed,
                 [one.expert for one in known],
                 [one.objective for one in known],
                 queries,
@@ -100,6 +111,32 @@ class Runner:
                 where,
                 lambda done, cost=cost: self.callbacks.batch(done, done * cost),  # type: ignore[misc]
             )
+            self.late(where)
+
+    def run_whole(self, rows: Iterable[RunSpec]) -> None:
+        """Run rows that something is decided by: all of their batches, whatever part this call takes of the others."""
+        self.run(rows, replace(self.context, part=(0, 1)))
+
+    def late(self, where: RunContext | None = None) -> bool:
+        """Whether the deadline has passed, on every machine alike; from then on the run counts as stopped."""
+        context = where or self.context
+        passed = context.deadline is not None and time.monotonic() > context.deadline
+        passed = context.machines.agree(passed, self.queries("validation").queries.device)
+        self.stopped |= passed
+        return passed
+
+    def router_folder(self, row: RunSpec) -> Path:
+        """Where the router lies that a row names: beside the records, so that they travel together."""
+        return router_folder(self.context.folder, row)
+
+    def with_router(self, row: RunSpec) -> RunSpec | None:
+        """The row as it is run: records name a router, a run needs its folder; None before it is fitted."""
+        if "router" not in dict(row.others):
+            return row
+        folder = self.router_folder(row)
+        if not (folder / CONFIG).exists():
+            return None
+        return replace(row, others=tuple((n, str(folder) if n == "router" else v) for n, v in row.others))
 
     def find(
         self, name: str, experts: Sequence[str], about: Mapping[str, Any], look: Callable[[], Any]
@@ -108,7 +145,7 @@ class Runner:
 
         One that looked at other queries, after an interruption or with a limit, is made anew, but never from fewer.
         """
-        if not self.context.machines.writes:
+        if self.late() or not self.context.machines.writes:
             return
         known = {expert: self.experts(expert).sha256 for expert in experts}
         head = {"data": self.data, "weights": known, "steps": self.settings.steps}
@@ -121,6 +158,11 @@ class Runner:
     def size(self, queries: int) -> int:
         """How many queries a finding looks at."""
         return queries if self.limit is None else min(queries, self.limit)
+
+
+def router_folder(records: Path, row: RunSpec) -> Path:
+    """The folder of the router that a row names; its last part is that name, so that the row is called the same."""
+    return records / ROUTERS / "+".join(row.experts) / str(dict(row.others)["router"])
 
 
 def _asked_for(row: RunSpec, only: str) -> bool:

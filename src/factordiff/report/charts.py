@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from factordiff.arc.drawing import PALETTE
 from factordiff.arc.grid import SIDE
 from factordiff.pictures import png
+from factordiff.report.statistics import Estimate
 
 EXPERT_COLORS = ("#0b6e8f", "#d9822b", "#6a4c93", "#5b8c2a")
 MASKED = "#ffffff"
@@ -42,6 +44,40 @@ def scatter(pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], ylabel
         axes.scatter(100 * np.array(x), 100 * np.array(y), s=14, alpha=0.7, color=EXPERT_COLORS[number % 4])
         axes.set_xlabel(f"{name}, exact %")
         axes.set_ylabel(ylabel)
+    return png(figure)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One line of a dot chart: its name, its figure with an interval, and the kind that gives it its color."""
+
+    name: str
+    figure: Estimate
+    kind: str
+
+
+def dots(panels: Mapping[str, Sequence[Dot]], label: str) -> bytes:
+    """A panel per entry, one below the other: a dot with its interval for each line, colored by kind."""
+    kinds = list(dict.fromkeys(dot.kind for some in panels.values() for dot in some))
+    lines = [len(some) for some in panels.values()]
+    figure = Figure(figsize=(6.4, 0.27 * sum(lines) + 0.55 * len(lines) + 0.6))
+    axes_ = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": lines})[:, 0]
+    for axes, (name, some) in zip(axes_, panels.items(), strict=True):
+        for place, dot in enumerate(some):
+            value, low, high = (100 * x for x in (dot.figure.value, dot.figure.low, dot.figure.high))
+            color = EXPERT_COLORS[kinds.index(dot.kind) % 4]
+            axes.plot([low, high], [place, place], color=color, linewidth=2)
+            axes.plot(value, place, "o", color=color, markersize=5)
+            axes.annotate(
+                f"{value:.1f}", (1.01, place), xycoords=("axes fraction", "data"), fontsize=8, va="center"
+            )
+        axes.set_yticks(range(len(some)), [dot.name for dot in some], fontsize=8)
+        axes.set_ylim(len(some) - 0.5, -0.5)
+        axes.set_title(name, fontsize=9, loc="left")
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
+        axes.tick_params(axis="x", labelsize=8)
+    axes_[-1].set_xlabel(label, fontsize=9)
+    figure.tight_layout()
     return png(figure)
 
 

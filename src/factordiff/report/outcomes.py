@@ -65,9 +65,15 @@ class Outcomes:
         return float(1 - self.wrong.mean() / cells)
 
     def against(self, other: Outcomes) -> Contest:
-        """The paired difference: the row minus another, on the queries that both have."""
-        _, mine, theirs = np.intersect1d(self.query, other.query, return_indices=True)
-        return contest(self.exact[mine], other.exact[theirs], self.task[mine])
+        """The paired difference: the row minus another, on the queries that both have; computed once."""
+        if other not in self._contests:
+            _, mine, theirs = np.intersect1d(self.query, other.query, return_indices=True)
+            self._contests[other] = contest(self.exact[mine], other.exact[theirs], self.task[mine])
+        return self._contests[other]
+
+    @cached_property
+    def _contests(self) -> dict[Outcomes, Contest]:
+        return {}
 
     def per_task(self) -> dict[str, float]:
         """Each task's share of exact grids."""
@@ -118,7 +124,7 @@ class RecordFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[Path, RecordFile] = {}
-        self._outcomes: dict[tuple[Path, str], Outcomes | None] = {}
+        self._outcomes: dict[tuple[Path, str, int | None], Outcomes | None] = {}
 
     def file(self, row: RunSpec) -> RecordFile | None:
         """The row's record file, if there is one."""
@@ -133,15 +139,24 @@ class RecordFolder:
 
     def outcomes(self, row: RunSpec, reading: str = "highest-target") -> Outcomes | None:
         """The row's outcomes on its first queries, if there are any."""
-        key = row.file(self.folder), reading
+        key = row.file(self.folder), reading, row.queries
         if key not in self._outcomes:
             file = self.file(row)
-            self._outcomes[key] = None if file is None else read_outcomes(file, reading)
+            if file is None:
+                return None
+            whole = (*key[:2], None)
+            if whole not in self._outcomes:
+                self._outcomes[whole] = read_outcomes(file, reading)
+            found = self._outcomes[whole]
+            self._outcomes[key] = None if found is None else found.first(row.queries)
         found = self._outcomes[key]
-        if found is None:
-            return None
-        found = found.first(row.queries)
-        return found if len(found) else None
+        return found if found is not None and len(found) else None
+
+    def forget(self, row: RunSpec) -> None:
+        """Read a row anew when it is next asked for: it was run in the meantime."""
+        path = row.file(self.folder)
+        self._files.pop(path, None)
+        self._outcomes = {key: found for key, found in self._outcomes.items() if key[0] != path}
 
     def names(self) -> list[str]:
         """The rows that have a file here."""

@@ -20,13 +20,17 @@ SIGNIFICANT = 0.05  # of the sign test
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, where the paper makes it, what was found here, the figures, and the rule in a sentence."""
+    """A claim, where the paper makes it, what was found here, the figures, and the rule in a sentence.
+
+    `protocol` names how methods were set; empty where nothing could be set.
+    """
 
     claim: str
     where: str
     judgement: Judgement
     figures: str
     rule: str
+    protocol: str = ""
 
 
 @dataclass(frozen=True)
