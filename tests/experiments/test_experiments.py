@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from factordiff.errors import Unavailable
+from factordiff.errors import DataError, Unavailable
 from factordiff.experiments import claims, compute, fitted, learned, tuning
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
 from factordiff.experiments.pairs import COL_OCC, FOUR, FULL_FULL, PAIRS, RELATIVE, single
@@ -171,6 +172,21 @@ def test_experts_that_are_not_shipped_are_left_out_and_the_report_says_so(sets, 
     )
     (text,) = EXPERIMENTS["paper-networks"].report(runner.archive).paragraphs
     assert text.startswith("Not in this report: no weights of the paper's own networks (`paper-*`)")
+
+
+def test_a_router_of_a_limited_run_has_both_sides_and_is_fitted_once(sets, tmp_path, monkeypatch):
+    monkeypatch.setattr(learned, "STEPS", 2)
+    runner = lookup_bench(sets, tmp_path, limit=2)
+    learned.fit_learned_row(runner, COL_OCC)
+    router = learned.fitted_router(runner.archive, COL_OCC)
+    assert (router.about["queries"], router.about["chosen on"]) == (6, 2)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    learned.fit_learned_row(lookup_bench(sets, tmp_path), COL_OCC)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    other = lookup_bench(sets, tmp_path)
+    other.experts = lambda name: replace(runner.experts(name), sha256="others")
+    with pytest.raises(DataError, match="fitted to other weights"):
+        learned.fit_learned_row(other, COL_OCC)
 
 
 def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):

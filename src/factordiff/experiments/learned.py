@@ -28,6 +28,7 @@ from factordiff.report.run_spec import RunSpec
 
 KIND: Literal["shared"] = "shared"  # one scorer for all experts, under a thousand parameters
 STEPS = 600
+FEWEST = 8  # queries: both sides must have some
 TOGETHER = 240  # queries that the experts are asked about at once
 
 
@@ -55,7 +56,7 @@ def fit_learned_row(runner: Runner, group: ExpertGroup) -> None:
             raise DataError(f"{folder}: fitted to other weights; use another folder with --out")
         return
     queries = runner.queries("validation")
-    queries = queries if runner.limit is None else queries.first(runner.limit)
+    queries = queries if runner.limit is None else queries.first(max(runner.limit, FEWEST))
     fit, choose = sides(queries)
     data = FittingData(queries.x_0, queries.condition(), layout=(SIDE, SIDE))
     runner.callbacks.row(f"fitting a router for {group.name}", len(queries))
