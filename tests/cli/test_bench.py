@@ -148,7 +148,7 @@ def test_every_rule_of_the_grid_exists() -> None:
 
 def test_bad_arguments_are_named(folders: str) -> None:
     with pytest.raises(InvalidInput, match="reveal: expected fast, exact, or one of"):
-        run("--experts", folders, "--rule", "fast")
+        run("--experts", folders, "--rule", "slow")
     with pytest.raises(InvalidInput, match="threshold: expected a number from 0 to 1, got 2"):
         run("--experts", folders, "--rule", "margin:2")
     with pytest.raises(InvalidInput, match="limit: expected at least 1, got 0"):

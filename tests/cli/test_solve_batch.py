@@ -81,14 +81,14 @@ def test_a_closed_folder_a_pipe_and_a_device_are_refused_and_the_others_answered
 def test_what_was_answered_before_an_interruption_is_kept(
     experts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Team.solve
+    answer = solve_display.solve
 
-    def interrupted(team: Team, one: Any, **settings: Any) -> Any:
+    def interrupted(one: Any, team: Team, **settings: Any) -> Any:
         if one.id == "three":
             raise KeyboardInterrupt
-        return answer(team, one, **settings)
+        return answer(one, team, **settings)
 
-    monkeypatch.setattr(Team, "solve", interrupted)
+    monkeypatch.setattr(solve_display, "solve", interrupted)
     source, out = challenges(tmp_path, "one", "two", "three", "four"), tmp_path / "s.json"
     words = [
         "solve",

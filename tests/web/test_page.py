@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 import pytest
 
+from factordiff.web.browser_site import IN_THE_BROWSER
 from factordiff.web.site import STATIC, modules_of
 
 FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())
@@ -22,9 +24,10 @@ def test_no_file_names_another_host(name: str) -> None:
 PAGES = {"index.html": "first", "workbench.html": "workbench"}  # and the script that each begins with
 
 
-def scripts_of(entry: str) -> str:
+def scripts_of(entry: str, replaced: Mapping[str, str] | None = None) -> str:
     """A script and everything that it imports, as one text."""
-    return "".join(TEXTS[f"js/{name}.js"] for name in modules_of(entry))
+    others = replaced or {}
+    return "".join(TEXTS[f"js/{others.get(name, name)}.js"] for name in modules_of(entry, others))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -48,7 +51,7 @@ def test_every_id_that_a_script_asks_for_is_in_the_page(page: str) -> None:
 
 
 def test_every_import_leads_to_a_file_and_every_script_is_used() -> None:
-    used = "".join(scripts_of(entry) for entry in PAGES.values())
+    used = "".join(scripts_of(entry) for entry in PAGES.values()) + scripts_of("workbench", IN_THE_BROWSER)
     for name, text in TEXTS.items():
         for wanted in re.findall(r'from "\./([\w.]+)"', text):
             assert f"js/{wanted}" in TEXTS, f"{name} imports {wanted}"

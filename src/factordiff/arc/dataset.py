@@ -93,7 +93,7 @@ class Dataset:
         symmetry_weights: Float[Tensor, " symmetry"] | None = None,
         tasks: Int[Tensor, " task"] | None = None,
         min_frames: int | None = None,
-        alike: Bool[Tensor, "task value"] | None = None,
+        alike: Bool[Tensor, "any_task value"] | None = None,
         rename: float = 0.0,
         more: float = 0.0,
         by_size: Int[Tensor, "task instance"] | None = None,

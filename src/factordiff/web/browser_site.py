@@ -20,6 +20,8 @@ from factordiff.web.onnx_export import export_onnx
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.site import STATIC, bundled
 
+IN_THE_BROWSER = {"api": "browser_api"}  # modules that a page without a server has others for
+
 RUNTIME = "onnxruntime-web@1.23.2"
 RUNTIME_FOLDER = Path("build/ort/node_modules/onnxruntime-web/dist")
 RUNTIME_FILES = ("ort.wasm.min.js", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
@@ -67,7 +69,7 @@ def write_solver(
     }
     data = json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     write_whole(site / "solver.js", f"globalThis.FACTORDIFF_SOLVER = {data};\n".encode())
-    write_whole(site / "workbench.js", bundled("workbench", {"api": "browser_api"}).encode())
+    write_whole(site / "workbench.js", bundled("workbench", IN_THE_BROWSER).encode())
     scripts = "\n  ".join(f'<script src="{name}" defer></script>' for name in SCRIPTS)
     write_whole(site / "workbench.html", page.replace(MODULE, scripts).encode())
 
