@@ -221,6 +221,7 @@ def claims_are_judged_on_what_was_run(folder):
         assert not any("not run" in verdict.figures for verdict in verdicts.values())
 
 
+@pytest.mark.slow
 def test_every_experiment_from_end_to_end(sets, tmp_path, monkeypatch):
     """One test for all of them: they share their rows, and two workers would run everything twice."""
     monkeypatch.setattr(tuning, "BUDGET", 5)

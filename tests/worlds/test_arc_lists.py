@@ -56,5 +56,5 @@ def test_rows_measured_on_held_are_fitted_on_fit(monkeypatch: pytest.MonkeyPatch
         return queries(self, split, limit)
 
     monkeypatch.setattr(ArcPair, "queries", noted)
-    compare_world(ArcPair("arc-col+occ"), "fitted:mixture", split="held", limit=1, validation=2, budget=2)
+    compare_world(ArcPair("arc-col+occ"), "fitted:routing", split="held", limit=1, validation=2, budget=2)
     assert asked == ["held", "fit"]

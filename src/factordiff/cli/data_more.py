@@ -35,7 +35,7 @@ def more(
     None of them is a validation, test or published pair of the shipped data set, under any symmetry. An interrupted
     build goes on where it stopped when it is started again.
 
-    Example: factordiff data more --task 67a3c6ac --instances 100 --attempts 1000 --out more.npz
+    Example: factordiff data more --task 67a3c6ac --instances 20 --attempts 200 --out more.npz
     """
     from factordiff.arc.artefact import load_artefact, save_artefact
     from factordiff.arc.build.selection import selected_tasks
