@@ -102,12 +102,12 @@ def test_a_folder_brings_it_back(tmp_path: Path) -> None:
 
 def test_the_size_for_bytes() -> None:
     network = build("transformer", {"values": 96, "length": 256})
-    assert network.layout.count == 1_874_176 <= 2_000_000
-    assert "1,874,176" in (SequenceConfig.__doc__ or "")
+    assert network.layout.count == 1_204_448 <= 2_000_000
+    assert "1,204,448" in (SequenceConfig.__doc__ or "")
 
 
 def test_it_takes_the_sizes_of_the_data() -> None:
-    assert network_for("transformer", {"width": 20}, 7, 30) == {"values": 7, "length": 30, "width": 20}
+    assert network_for("transformer", {"width": 24}, 7, 30) == {"values": 7, "length": 30, "width": 24}
     with pytest.raises(
         InvalidInput,
         match=r"30 cells of 7 values, this trans-ir is made for 100 of 10; .* --backbone transformer",

@@ -21,15 +21,15 @@ from factordiff.types import CellLogProbs, Tokens
 
 @dataclass(frozen=True)
 class SequenceConfig(NetworkConfig):
-    """Values at up to `length` cells in a row; with 96 values 1,874,176 parameters.
+    """Values at up to `length` cells in a row; with 96 values 1,204,448 parameters.
 
     No weight depends on the length: shorter sequences can be asked about, and longer ones refused.
     """
 
     length: Annotated[int, Whole(1, CELLS)] = 256
-    width: Annotated[int, CHANNELS] = 160
+    width: Annotated[int, CHANNELS] = 128
     blocks: Annotated[int, LAYERS] = 6
-    heads: Annotated[int, Whole(1, 1_024)] = 5
+    heads: Annotated[int, Whole(1, 1_024)] = 4
     expansion: Annotated[int, Whole(1, 64)] = 4
 
     def __post_init__(self) -> None:
