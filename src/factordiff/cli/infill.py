@@ -16,16 +16,26 @@ if TYPE_CHECKING:
     from factordiff.team.infill import Document
 
 
+SEQUENCES = (".fasta", ".fa", ".faa", ".tsv", ".airr", ".tab")  # what antibodies come in
+
+
 @app.command(cls=MethodCommand)
 def infill(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A text file, such as a Python file.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A text, or antibodies: .fasta, .fa, .airr or .tsv, also .gz."),
+    ],
     mask: Annotated[
-        str, typer.Option(help="Lines such as 10-14 or 3,7-9, or a share of the characters such as 0.3.")
+        str,
+        typer.Option(
+            help="A share such as 0.3; of a text also lines such as 10-14 or 3,7-9, of AIRR files regions such as cdr3."
+        ),
     ] = "0.15",
     experts: Annotated[
         str | None,
         typer.Option(
-            help="Names or folders of experts, joined by commas; the first wins ties. For text text-prose,text-code."
+            help="Names or folders of experts, joined by commas; the first wins ties. By default text-prose,text-code, "
+            "of antibodies sapiens,antiberty."
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
@@ -44,6 +54,8 @@ def infill(
     As many characters are filled in as were hidden: the length of what is missing is known.
 
     Example: factordiff infill example.py --mask 3-4
+
+    Antibodies: factordiff infill chains.tsv --mask cdr3 (after `factordiff data fetch antibody`)
     """
     from factordiff.cli.infill_display import fill_and_show
     from factordiff.devices import choose_device
@@ -60,7 +72,9 @@ def infill(
     names = [name.strip() for name in who.split(",") if name.strip()]
     alone = len(names) == 1 and method == "routing"
     options: dict[str, Any] = given_options("single" if alone else method)
-    team = compose(names, method, device=choose_device(device), reveal=reveal, **options)
+    where = choose_device(device)
+    found = documents[0].experts(names, where)
+    team = compose(found, method, device=where, reveal=reveal, **options)
     size, expected = team.experts[0].vocabulary.size, documents[0].vocabulary.size
     if size != expected:
         raise InvalidInput(
@@ -71,6 +85,10 @@ def infill(
 
 def documents_of(file: Path) -> Sequence[Document]:
     """What a file holds, by its ending: another kind of file is another reader here."""
+    if file.name.lower().removesuffix(".gz").endswith(SEQUENCES):
+        from factordiff.worlds.antibody.document import read_antibodies
+
+        return read_antibodies(file)
     from factordiff.text.document import read_document
 
     return [read_document(file)]

@@ -65,7 +65,9 @@ def _fill_one(
         style="dim",
         markup=False,
     )
-    return text
+    for remark in document.remarks(text):
+        console.print(remark, style="dim", markup=False)
+    return document.written(text)
 
 
 def _progress(status: Status, begun: float) -> Progress:

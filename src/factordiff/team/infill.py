@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from factordiff.errors import InvalidInput
 from factordiff.sampling.path import NOBODY, decided_by
 from factordiff.sampling.reveal import RevealRule
+from factordiff.team.members import ExpertLike
 from factordiff.team.team import Team
 from factordiff.vocabulary import Vocabulary
 
@@ -40,6 +41,20 @@ class Document(Protocol):
 
     def shown(self, x_0: Int[Tensor, " cell"], hidden: Bool[Tensor, " cell"]) -> str:
         """One character per cell: hidden ones as they were filled in, the others as they were."""
+        ...
+
+    def written(self, text: str) -> str:
+        """What goes into the file of answers for a text that was shown."""
+        ...
+
+    def remarks(self, text: str) -> list[str]:
+        """Lines about the filled text, beside who decided what."""
+        ...
+
+    def experts(
+        self, names: Sequence[str], device: torch.device | str
+    ) -> Sequence[ExpertLike] | Mapping[str, ExpertLike]:
+        """Those of these names, as `compose` takes them."""
         ...
 
 

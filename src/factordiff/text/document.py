@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +70,18 @@ class TextDocument:
             new if was_hidden else old
             for new, old, was_hidden in zip(filled, self.text, hidden.tolist(), strict=True)
         )
+
+    def written(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+    def remarks(self, text: str) -> list[str]:
+        """Nothing more is said of a text."""
+        return []
+
+    def experts(self, names: Sequence[str], device: torch.device | str) -> Sequence[str]:
+        """Shipped ones or folders, by their names."""
+        return names
 
 
 def lines_of(text: str) -> list[str]:
