@@ -6,19 +6,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
 
 from factordiff.arc.artefact import save_artefact
+from factordiff.cli.demo_world import watch
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
 from factordiff.composition.single import Single
 from factordiff.errors import DataError, InvalidInput
 from factordiff.networks.store import build as build_network
 from factordiff.networks.store import save_expert
-from factordiff.text.alphabet import BYTES
+from factordiff.text.alphabet import BYTES, letters
 from factordiff.text.bits import fill_in
 from factordiff.text.build import build
 from factordiff.text.corpus import load_corpus
 from factordiff.text.windows import hidden_cells, mixed_windows
+from factordiff.worlds import code_prose
 from factordiff.worlds.catalogue import compare_world
 from factordiff.worlds.code_prose import GENERALIST, MEMBERS, SHARE, CodeProse
 from tests.networks.small_networks import stir
@@ -93,3 +96,24 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         nowhere.queries("test")
     with pytest.raises(InvalidInput, match="this world has no 'text-verse'"):
         CodeProse({"text-verse": tmp_path}).experts()
+
+
+def test_the_example_needs_no_corpus(tmp_path: Path) -> None:
+    queries = CodeProse(corpus=tmp_path / "none.npz").example()
+    assert len(queries) == 1
+    text = letters(queries.x_0[0].tolist())
+    assert text == Path(code_prose.__file__).read_text()[: len(text)]
+    assert 0 < int(queries.hidden(BYTES.mask).sum()) < len(text) // 3
+
+
+def test_the_demo_shows_lines_and_who_decided(world: CodeProse, capsys: pytest.CaptureFixture[str]) -> None:
+    watch(Console(width=200), world)
+    shown = capsys.readouterr().out
+    queries = world.example()
+    hidden = int(queries.hidden(BYTES.mask).sum())
+    assert f"of {hidden} hidden cells are right" in shown
+    given = letters(torch.where(queries.hidden(BYTES.mask), 0, queries.x_0)[0].tolist())
+    first = next(line for line in shown.splitlines() if line.startswith('"""'))
+    assert all(one == other for one, other in zip(first, given.split("\n")[0], strict=False) if other != "\n")
+    marks = [line for line in shown.splitlines() if line.strip() and set(line) <= {"a", "b", " "}]
+    assert sum(line.count("a") + line.count("b") for line in marks) == hidden

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ def watch(console: Console, world: World) -> None:
         return
     with console.status("experts and a query"):
         found = world.experts("cpu")
-        queries = world.queries("validation", 2)[:1].cut()
+        queries = world.example()
     setting = prepared_setting(
         found.experts,
         world.metric,
@@ -68,7 +69,11 @@ def watch(console: Console, world: World) -> None:
     method, team = _team(world, setting, queries)
     with console.status(f"answering by {method}"):
         samples = team.sample(queries.x_t, queries.condition, trace=True)
-    drawings: dict[str, Drawing] = {"sudoku": draw_sudoku, "antibody": draw_sequence}
+    drawings: dict[str, Drawing] = {
+        "sudoku": draw_sudoku,
+        "antibody": draw_sequence,
+        "code-prose": draw_text,
+    }
     draw = drawings.get(world.name, draw_grids)
     scenes = steps(samples, queries)
     if console.is_terminal:
@@ -142,20 +147,40 @@ def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, console
 def draw_sequence(
     cells: list[int], speakers: list[int], queries: Queries, console: Console
 ) -> RenderableType:
-    """The sequence, below it who decided each hidden residue, and below that a mark under the wrong ones."""
+    """A sequence of residues, so many in a line."""
     from factordiff.worlds.antibody.sequences import RESIDUES
 
-    given, truth = (queries.x_t[0] != len(RESIDUES)).tolist(), queries.x_0[0].tolist()
-    lines = Text()
-    for first in range(0, len(cells), RESIDUES_IN_A_LINE):
-        places = range(first, min(first + RESIDUES_IN_A_LINE, len(cells)))
+    starts = range(0, len(cells), RESIDUES_IN_A_LINE)
+    lines = [range(first, min(first + RESIDUES_IN_A_LINE, len(cells))) for first in starts]
+    return in_lines(lines, RESIDUES, cells, speakers, queries)
+
+
+def draw_text(cells: list[int], speakers: list[int], queries: Queries, console: Console) -> RenderableType:
+    """A text, line by line."""
+    from factordiff.text.alphabet import LETTERS, NEWLINE
+
+    ends = [place + 1 for place, value in enumerate(queries.x_0[0].tolist()) if value == NEWLINE]
+    borders = sorted({0, *ends, len(cells)})
+    lines = [range(first, last) for first, last in pairwise(borders)]
+    return in_lines(lines, LETTERS.replace("\n", " "), cells, speakers, queries)
+
+
+def in_lines(
+    lines: list[range], symbols: str, cells: list[int], speakers: list[int], queries: Queries
+) -> Text:
+    """Lines of symbols, below each who decided its hidden cells, and below that a mark under the wrong ones."""
+    mask, truth = len(symbols), queries.x_0[0].tolist()
+    given = (queries.x_t[0] != mask).tolist()
+    shown = Text()
+    for places in lines:
         for place in places:
             style = "dim" if given[place] or speakers[place] < 0 else f"on {expert_color(speakers[place])}"
-            lines.append("_" if cells[place] == len(RESIDUES) else RESIDUES[cells[place]], style=style)
+            shown.append("_" if cells[place] == mask else symbols[cells[place]], style=style)
         deciders = "".join(" " if speakers[place] < 0 else letter(speakers[place]) for place in places)
-        wrong = "".join("^" if cells[place] not in (truth[place], len(RESIDUES)) else " " for place in places)
-        lines.append(f"\n{deciders}\n{wrong}\n", style="dim")
-    return lines
+        wrong = "".join("^" if cells[place] not in (truth[place], mask) else " " for place in places)
+        below = [marks.rstrip() for marks in (deciders, wrong) if marks.strip()]
+        shown.append("\n" + "".join(f"{marks}\n" for marks in below), style="dim")
+    return shown
 
 
 def draw_grids(cells: list[int], speakers: list[int], queries: Queries, console: Console) -> RenderableType:

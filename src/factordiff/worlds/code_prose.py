@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from factordiff.experts.expert import Expert
 from factordiff.team.team import compose
-from factordiff.text.alphabet import BYTES
-from factordiff.text.corpus import BUILD, CORPUS, load_corpus
+from factordiff.text.alphabet import BYTES, values
+from factordiff.text.corpus import BUILD, CORPUS, Text, load_corpus
+from factordiff.text.ownership import prose_of
 from factordiff.text.windows import Windows, hidden_cells, mixed_windows
 from factordiff.worlds.arc_pairs import load_experts
 from factordiff.worlds.methods import BOUND, MethodRow
@@ -34,6 +36,18 @@ def score(filled: Filled) -> dict[str, Ratio]:
 
     found = {f"bits {name}": bits(nats(filled, filled.queries.parts[name])) for name in PARTS}
     return {"bits": bits(nats(filled)), **found, "right": cells(filled)}
+
+
+def queries_of(windows: Windows) -> Queries:
+    """The windows with some of their characters hidden."""
+    hidden = hidden_cells(windows, SHARE)
+    return Queries(
+        torch.where(hidden, BYTES.mask, windows.x_0),
+        windows.x_0,
+        tuple(f"package {number}" for number in windows.package.tolist()),
+        owners=windows.owner,
+        parts={name: windows.owner == number for number, name in enumerate(PARTS)},
+    )
 
 
 class CodeProse(Plain):
@@ -91,16 +105,14 @@ class CodeProse(Plain):
     def queries(self, split: str, limit: int | None = None) -> Queries:
         """The first windows of a split, which go through its packages in turn."""
         load_corpus(self.file)  # refused with what to do, where there is none
-        windows = self._windows(split)
-        some = windows[: checked_limit(split, limit, self.sizes)]
-        hidden = hidden_cells(windows, SHARE)[: len(some)]
-        return Queries(
-            torch.where(hidden, BYTES.mask, some.x_0),
-            some.x_0,
-            tuple(f"package {number}" for number in some.package.tolist()),
-            owners=some.owner,
-            parts={name: some.owner == number for number, name in enumerate(PARTS)},
-        )
+        return queries_of(self._windows(split))[: checked_limit(split, limit, self.sizes)]
+
+    def example(self) -> Queries:
+        """The first window of this very file, which nobody learned from: no corpus is needed to look on."""
+        text = Path(__file__).read_text()
+        cells, prose = values(text), prose_of(text)
+        own = Text(cells, prose, np.array([0, len(cells)]), np.zeros(1, np.int16))
+        return queries_of(mixed_windows(own, 1))
 
     def data(self) -> str:
         """The corpus' hash."""

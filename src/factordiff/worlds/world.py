@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -58,6 +59,10 @@ class World(Protocol):
         """The first queries of a split, always the same."""
         ...
 
+    def example(self) -> Queries:
+        """One query to look at."""
+        ...
+
     def data(self) -> str:
         """A name for the queries that changes when they do."""
         ...
@@ -71,7 +76,7 @@ class World(Protocol):
         ...
 
 
-class Plain:
+class Plain(ABC):
     """What most worlds have in common: no rows and no references of their own."""
 
     factors: tuple[str, ...] = ("pixel", "whole")
@@ -81,6 +86,14 @@ class Plain:
     rows: int = 1
     needs: str = ""
     recipe: str = ""
+
+    @abstractmethod
+    def queries(self, split: str, limit: int | None = None) -> Queries:
+        """The first queries of a split, always the same."""
+
+    def example(self) -> Queries:
+        """The first of validation."""
+        return self.queries("validation", 2)[:1].cut()
 
     def entries(self) -> dict[str, MethodRow]:
         """None."""
