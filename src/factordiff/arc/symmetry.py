@@ -11,16 +11,7 @@ from jaxtyping import Int64
 from factordiff.arc.grid import CELLS, SIDE, Grid, Shape
 from factordiff.arc.task import Pair, Task
 
-NAMES = (
-    "identity",
-    "rotate-90",
-    "rotate-180",
-    "rotate-270",
-    "mirror",
-    "transpose",
-    "flip",
-    "anti-transpose",
-)
+NAMES = ("identity", "rotate-90", "rotate-180", "rotate-270", "mirror", "transpose", "flip", "anti-transpose")
 SYMMETRIES = range(len(NAMES))
 
 

@@ -26,13 +26,7 @@ from factordiff.files import check_outputs
 from factordiff.printable import printable
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.page import page, save_page
-from factordiff.solving.pictures import (
-    animation,
-    check_ending,
-    picture,
-    save_animation,
-    save_picture,
-)
+from factordiff.solving.pictures import animation, check_ending, picture, save_animation, save_picture
 from factordiff.solving.solver import check_task, solve
 from factordiff.solving.sources import would_be_read
 from factordiff.solving.wording import tally

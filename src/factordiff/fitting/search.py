@@ -52,11 +52,7 @@ class Fittable:
     sharpens: bool = False  # the first expert's number says how sharp the whole is, which likelihoods notice
 
     def coordinates(
-        self,
-        experts: int,
-        *,
-        likelihood: bool = False,
-        choices: Mapping[str, Sequence[Any]] | None = None,
+        self, experts: int, *, likelihood: bool = False, choices: Mapping[str, Sequence[Any]] | None = None
     ) -> list[Coordinate]:
         """Its numbers, in the order in which they are tried, and `choices` of other options among them.
 

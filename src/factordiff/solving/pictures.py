@@ -120,10 +120,7 @@ def _pauses(frames: int) -> list[int]:
 
 
 def _row(answer: Answer) -> Image.Image:
-    panels = [
-        ("input", draw_grid(answer.query, CELL)),
-        ("attempt 1", draw_grid(answer.grid, CELL)),
-    ]
+    panels = [("input", draw_grid(answer.query, CELL)), ("attempt 1", draw_grid(answer.grid, CELL))]
     if answer.second is not None:
         panels.append(("attempt 2", draw_grid(answer.second.grid, CELL)))
     if answer.routing is not None:

@@ -85,12 +85,7 @@ class RunFolder:
         return JsonLines(self.path / LOG, from_step)
 
     def save(
-        self,
-        step: int,
-        saved: checkpoint.Checkpoint,
-        best_step: int,
-        expert: Network,
-        about: dict[str, Any],
+        self, step: int, saved: checkpoint.Checkpoint, best_step: int, expert: Network, about: dict[str, Any]
     ) -> None:
         """Write the weights for users, then the checkpoint; each file appears whole or not at all."""
         save_expert(expert, self.path / WEIGHTS, about)
