@@ -65,9 +65,8 @@ def main() -> None:
     except FactorDiffError as error:
         _say(str(error))
         sys.exit(1)
-    except (
-        OSError
-    ) as error:  # what no verb expects: a full disk behind standard output, a file that just vanished
+    except OSError as error:
+        # What no verb expects: a full disk behind standard output, a file that just vanished.
         discard(sys.stdout)
         _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
         sys.exit(1)

@@ -150,15 +150,8 @@ def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float
     """Print accuracy with its interval, pixel accuracy, passes and the time of decoding."""
     subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")
-    for heading in (
-        "method",
-        "queries",
-        "exact [95 %]",
-        "cut to shape",
-        "pixel",
-        "passes nominal",
-        "executed",
-    ):
+    headings = ("method", "queries", "exact [95 %]", "cut to shape", "pixel", "passes nominal", "executed")
+    for heading in headings:
         table.add_column(heading, justify="right")
     name = request.row().method
     table.add_row(

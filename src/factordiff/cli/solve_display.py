@@ -58,9 +58,8 @@ class Outputs:
         if self.html is not None:
             check_ending("--html", self.html, (".html",))
         read = [] if source is None else [source]
-        if source is not None and os.path.isdir(
-            source
-        ):  # what is written into it would be a task the next time
+        # What is written into a folder of tasks would be a task the next time.
+        if source is not None and os.path.isdir(source):
             read = [file for file in self.files().values() if would_be_read(file, source)]
         check_outputs(self.files(), read)
 

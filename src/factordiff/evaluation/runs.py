@@ -102,9 +102,8 @@ def header(
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    return dict(
-        json.loads(json.dumps(values))
-    )  # as a file gives it back: tuples in tuples are lists in lists
+    # As a file gives it back: tuples in tuples are lists in lists.
+    return dict(json.loads(json.dumps(values)))
 
 
 def build_method(

@@ -30,9 +30,8 @@ Summary = Callable[[CellLogProbs], Float[Tensor, "batch cell"]]  # a number of e
 class Posterior:
     """What a rule may look at once the experts have spoken."""
 
-    log_probs: (
-        CellLogProbs  # the composed distribution of each cell; of a large vocabulary, no values are kept
-    )
+    # The composed distribution of each cell; of a large vocabulary, no values are kept.
+    log_probs: CellLogProbs
     log_doubt: Float[Tensor, "batch cell"]  # log(1 - margin): compare these, margins round to 1
     known: Mapping[Summary, Float[Tensor, "batch cell"]] = field(default_factory=dict)  # what rules `reads`
 

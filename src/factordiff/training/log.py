@@ -63,9 +63,8 @@ class JsonLines:
         try:
             with open(self.path, "a") as file:
                 file.write(json.dumps(event) + "\n")
-                if (
-                    event["event"] == "save"
-                ):  # a checkpoint outlives the machine, and so must the log of its steps
+                # A checkpoint outlives the machine, and so must the log of its steps.
+                if event["event"] == "save":
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
