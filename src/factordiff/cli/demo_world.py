@@ -16,7 +16,7 @@ from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
 from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, letter, side_by_side
-from factordiff.sampling.path import NOBODY
+from factordiff.sampling.path import NOBODY, filling
 from factordiff.sampling.samples import Samples
 from factordiff.team.team import Team
 from factordiff.worlds.arc_pairs import ArcPair
@@ -70,7 +70,8 @@ def watch(console: Console, world: World) -> None:
         samples = team.sample(queries.x_t, queries.condition, trace=True)
     drawings: dict[str, Drawing] = {"sudoku": draw_sudoku, "antibody": draw_sequence}
     draw = drawings.get(world.name, draw_grids)
-    scenes = steps(samples, queries)
+    assert samples.trace is not None
+    scenes = filling(samples.trace, queries.x_t[0].tolist())
     if console.is_terminal:
         with Live(console=console, refresh_per_second=20, transient=True) as live:
             for cells, speakers in scenes:
@@ -89,19 +90,6 @@ def _team(world: World, setting: Setting, queries: Queries) -> tuple[str, Team]:
         return own.label, own.prepare(setting)(queries).teams[0]
     method = "product" if world.name == "sudoku" else "routing"
     return method, setting.team(method)
-
-
-def steps(samples: Samples, queries: Queries) -> list[tuple[list[int], list[int]]]:
-    """The cells and who decided each, before the first step and after every one."""
-    assert samples.trace is not None
-    cells, speakers = queries.x_t[0].tolist(), [NOBODY] * queries.x_t.shape[1]
-    scenes = [(list(cells), list(speakers))]
-    for step in samples.trace.steps:
-        for cell in step.revealed[0][0]:
-            cells[cell] = step.x[0][0][cell]
-            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else NOBODY
-        scenes.append((list(cells), list(speakers)))
-    return scenes
 
 
 def legend(team: Team, in_color: bool) -> Text:

@@ -59,7 +59,7 @@ class ReproduceRequest:
     steps: int
     particles: int
     dtype: str
-    experts: list[str]
+    experts: list[str] | None
     compile: bool | None
     commit: str
 
@@ -235,9 +235,9 @@ def _unpacked(out: Path) -> None:
         unpack(out / TARBALL, out / RECORDS)
 
 
-def _folders(given: list[str]) -> dict[str, str]:
+def _folders(given: list[str] | None) -> dict[str, str]:
     folders = {}
-    for pair in given:
+    for pair in given or ():
         name, equals, folder = pair.partition("=")
         if not equals or not name or not folder:
             raise InvalidInput(f"expert: expected NAME=FOLDER, got {pair!r}")

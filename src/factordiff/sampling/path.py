@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from factordiff.sampling.sampler import Samples
+from factordiff.sampling.trace import Trace
 
 NOBODY = -1
 
@@ -58,6 +59,18 @@ def decided_by(samples: Samples, item: int = 0) -> list[int] | None:
     for cell, speaker in _decisions(steps):
         labels[cell] = speaker
     return labels
+
+
+def filling(trace: Trace, start: list[int]) -> list[tuple[list[int], list[int]]]:
+    """The first item's cells, from `start` on, and who decided each: before the first step and after every one."""
+    cells, speakers = list(start), [NOBODY] * len(start)
+    scenes = [(list(cells), list(speakers))]
+    for step in trace.steps:
+        for cell in step.revealed[0][0]:
+            cells[cell] = step.x[0][0][cell]
+            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else NOBODY
+        scenes.append((list(cells), list(speakers)))
+    return scenes
 
 
 def _decisions(steps: list[PathStep]) -> Iterator[tuple[int, int]]:
