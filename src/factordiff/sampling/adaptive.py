@@ -25,6 +25,7 @@ from factordiff.sampling.reveal import (
     surest_first,
     surest_one,
 )
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.types import Cells
 
@@ -138,8 +139,7 @@ class Repaired(Wrapped):
 
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
-            raise InvalidInput(f"rounds: expected a whole number of at least 1, got {self.rounds!r}")
+        Whole(1).read(self.rounds, "rounds")
 
     @property
     def repairs(self) -> int:

@@ -41,11 +41,8 @@ def check_request(
     vocabulary = common_vocabulary(experts)
     check_tokens(x_t, vocabulary)
     corrected = composition.target(len(experts)) is not None
-    check_settings(temperature, particles, selection, resampling, rule.repairs, seed, corrected)
-    if items is not None and (items.shape != (len(x_t),) or items.is_floating_point()):
-        raise InvalidInput(
-            f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
-        )
+    check_settings(temperature, particles, selection, resampling, rule.repairs, corrected)
+    check_draws(seed, items, len(x_t))
     # Of a large vocabulary only what the experts say is held, in float32, and a whole composition of it at most.
     copies = 8 * COPIES * len(experts) if vocabulary.size <= LARGE else 4 * (len(experts) + 1)
     row_bytes = copies * x_t.shape[1] * vocabulary.size
@@ -101,7 +98,6 @@ def check_settings(
     selection: str,
     resampling: float,
     repairs: int,
-    seed: int,
     corrected: bool,
 ) -> None:
     """Refuse numbers and choices that make no sense, or none together."""
@@ -130,8 +126,16 @@ def check_settings(
             "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne): "
             "their weights belong to the path"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
+
+
+def check_draws(seed: int, items: Tensor | None, count: int) -> None:
+    """Refuse what random numbers cannot belong to: a seed that would be cut in silence, ids of other items."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
+    if items is not None and (items.shape != (count,) or items.is_floating_point()):
+        raise InvalidInput(
+            f"items: expected {count} whole-number ids, one per item, got shape {tuple(items.shape)}"
+        )
 
 
 def check_condition(condition: Any, items: int) -> None:
