@@ -40,15 +40,6 @@ def inverse(symmetry: int) -> int:
     return symmetry if symmetry >= 4 else -symmetry % 4
 
 
-def compose(first: int, then: int) -> int:
-    """The one symmetry that equals `first` followed by `then`.
-
-    A mirror reverses the turns made before it: f r^k = r^-k f.
-    """
-    turned = -first if then >= 4 else first
-    return (then + turned) % 4 + (4 if (first >= 4) != (then >= 4) else 0)
-
-
 def transformed_shape(shape: Shape, symmetry: int) -> Shape:
     """The grid's shape under the symmetry."""
     height, width = shape

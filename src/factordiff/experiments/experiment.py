@@ -23,6 +23,11 @@ class Experiment:
     trials: Callable[[], list[tuple[ExpertGroup, str]]] = list  # searches on validation: a group, a method
 
 
+def running(rows: Callable[[], list[RunSpec]]) -> Callable[[Runner], None]:
+    """What runs an experiment that is its rows and nothing else."""
+    return lambda runner: runner.run(rows())
+
+
 def percent(found: Outcomes | None, planned: int | None = None) -> str:
     """Exact accuracy with its interval; a row on fewer queries than planned says so."""
     if found is None:

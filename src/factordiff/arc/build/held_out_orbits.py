@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from factordiff.arc.artefact import Artefact
 from factordiff.arc.build.candidates import orbit_name
-from factordiff.arc.grid import from_canvas
-from factordiff.arc.instances import instance_grids
+from factordiff.arc.instances import instance_grids, stored_grids
 from factordiff.arc.splits import VALIDATION_AND_TEST
 from factordiff.errors import DataError
 
@@ -40,12 +39,5 @@ def published_orbits(artefact: Artefact, where: str) -> frozenset[bytes]:
                 "give a file that `factordiff data build` wrote"
             )
         for row in range(len(artefact.arrays[f"{name}_inputs"])):
-            given, answer = (
-                from_canvas(
-                    artefact.arrays[f"{name}_{side}s"][row],
-                    tuple(artefact.arrays[f"{name}_{side}_shapes"][row].tolist()),
-                )
-                for side in ("input", "output")
-            )
-            found.add(orbit_name((given, answer)))
+            found.add(orbit_name(stored_grids(artefact.arrays, f"{name}_", row)))
     return frozenset(found)
