@@ -46,28 +46,14 @@ def evaluate_command(
 
     Example: factordiff eval --experts trans-full,conv-full --method routing --limit 24
     """
+    typed = locals()  # a field of the request for each
     from factordiff.cli.evaluation import EvalRequest, measure, show
 
     names = [name.strip() for name in experts.split(",") if name.strip()]
-    request = EvalRequest(
-        experts=names,
-        method=method,
-        split=split,
-        limit=limit,
-        question=question,
-        options=given_options(method or ("single" if len(names) == 1 else "routing")),
-        rounds=rounds,
-        reveal=reveal,
-        cycles=numbers("cycles", cycles, int),
-        batch=batch,
-        seed=seed,
-        device=device,
-        dtype=dtype,
-        compile=compile,
-        data=data,
-    )
-    console = Console()
-    show(console, request, *measure(request, console, out), per_task)
+    options = given_options(method or ("single" if len(names) == 1 else "routing"))
+    read = {"experts": names, "cycles": numbers("cycles", cycles, int), "options": options}
+    console, request = Console(), EvalRequest(**{**typed, **read})
+    show(console, request, *measure(request, console))
 
 
 def numbers(option: str, text: str, kind: Callable[[str], Number]) -> tuple[Number, ...] | None:

@@ -30,15 +30,12 @@ class Expert(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """The values it speaks about."""
-        ...
 
     def encode(self, condition: Any) -> Any:
         """What `log_probs` needs to know about each item, computed once."""
-        ...
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities of every value at every cell."""
-        ...
 
 
 class LeftOut(NamedTuple):
@@ -55,7 +52,6 @@ class Demonstrated(Protocol):
 
     def leave_one_out(self) -> Sequence[LeftOut]:
         """Each demonstration in turn as the question, with the others as its demonstrations."""
-        ...
 
 
 def substitute(

@@ -19,7 +19,6 @@ from factordiff.errors import InvalidInput
 from factordiff.sampling.reveal import (
     Posterior,
     RevealRule,
-    Summary,
     Wrapped,
     cells_at,
     surest_first,
@@ -71,15 +70,11 @@ class ByEntropy(Adaptive):
     """
 
     gamma: float = 0.005
+    reads = (entropy,)
 
     def __post_init__(self) -> None:
         if not 0 <= self.gamma < float("inf"):
             raise InvalidInput(f"gamma: expected a finite number of nats, 0 or more, got {self.gamma!r}")
-
-    @property
-    def reads(self) -> tuple[Summary, ...]:
-        """The entropies."""
-        return (entropy,)
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
@@ -103,16 +98,12 @@ class ByProduct(Adaptive):
 
     threshold: float = 0.99
     bound: Bound = "product"
+    reads = (error_probability,)
 
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
         if self.bound not in BOUNDS:
             raise InvalidInput(f"bound: expected one of {', '.join(BOUNDS)}, got {self.bound!r}")
-
-    @property
-    def reads(self) -> tuple[Summary, ...]:
-        """How probably the likeliest value is wrong."""
-        return (error_probability,)
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""

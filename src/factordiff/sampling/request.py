@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence, Sized
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
+from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
@@ -157,13 +157,8 @@ def check_memory(
     advice: str = "use fewer particles, or a batch of fewer rows",
 ) -> None:
     """Refuse more rows at once than this machine's memory holds, before anything is allocated."""
-    if device.type == "cuda":
-        memory = torch.cuda.mem_get_info(device)[1]
-    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    else:
-        return
-    if rows * bytes_per_row > memory:
+    memory = memory_of(device)
+    if memory is not None and rows * bytes_per_row > memory:
         raise InvalidInput(
             f"{name}: {rows:,} {what} at once need about {rows * bytes_per_row / 2**30:.3g} GiB, this machine has "
             f"{memory / 2**30:.3g} GiB; {advice}"

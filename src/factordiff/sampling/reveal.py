@@ -142,6 +142,7 @@ class Ancestral(RevealRule):
     """
 
     steps: int = 128
+    steady = False  # how far it looks ahead depends on the numbers it draws
 
     def __post_init__(self) -> None:
         Whole(1).read(self.steps, "steps")
@@ -154,11 +155,6 @@ class Ancestral(RevealRule):
             if not idle.any():
                 return step
             step = step + idle.to(step.dtype)
-
-    @property
-    def steady(self) -> bool:
-        """No: how far it looks ahead depends on the numbers it draws."""
-        return False
 
     def candidates(self, state: SamplerState) -> Cells:
         """The cells whose turn it is: known before any expert speaks."""

@@ -32,15 +32,12 @@ class Document(Protocol):
     @property
     def cells(self) -> Int[Tensor, " cell"]:
         """The values that experts see."""
-        ...
 
     def hidden(self, spec: str, seed: int = 0) -> Bool[Tensor, " cell"]:
         """The cells that `--mask` hides; what it does not understand is refused."""
-        ...
 
     def shown(self, x_0: Int[Tensor, " cell"], hidden: Bool[Tensor, " cell"]) -> str:
         """One character per cell: hidden ones as they were filled in, the others as they were."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from factordiff.schema.bound import shown
 from factordiff.schema.objects import Maybe, Named, Parts
 from factordiff.schema.values import String, Whole
 from factordiff.training import checkpoint
-from factordiff.training.curves import draw_curves
-from factordiff.training.log import JsonLines
+from factordiff.training.log import JsonLines, draw_curves
 from factordiff.training.progress import Progress
 from factordiff.training.settings import TrainingSettings
 

@@ -43,10 +43,8 @@ class FewRecords(logging.Filter):
         """Whether to write it; the first one after others were left out says how many."""
         missed = self.rate.take()
         if missed:
-            record.msg, record.args = (
-                f"{record.getMessage()} ({missed:,} more before it were not written)",
-                (),
-            )
+            record.msg = f"{record.getMessage()} ({missed:,} more before it were not written)"
+            record.args = ()
         return missed is not None
 
 
