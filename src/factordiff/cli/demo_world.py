@@ -15,7 +15,7 @@ from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
-from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, letter, side_by_side
+from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, side_by_side
 from factordiff.sampling.path import NOBODY, filling
 from factordiff.sampling.samples import Samples
 from factordiff.team.team import Team
@@ -98,7 +98,7 @@ def legend(team: Team, in_color: bool) -> Text:
         return Text(f"{len(team)} experts speak at every cell", style="dim")
     line = Text()
     for place, name in enumerate(team.names):
-        line.append(f" {letter(place)} ", style=f"on {expert_color(place)}" if in_color else "bold")
+        line.append(f" {EXPERTS.letter(place)} ", style=f"on {expert_color(place)}" if in_color else "bold")
         line.append(f" {name}  ")
     return line
 
@@ -140,7 +140,9 @@ def draw_sequence(
         for place in places:
             style = "dim" if given[place] or speakers[place] < 0 else f"on {expert_color(speakers[place])}"
             lines.append("_" if cells[place] == len(RESIDUES) else RESIDUES[cells[place]], style=style)
-        deciders = "".join(" " if speakers[place] < 0 else letter(speakers[place]) for place in places)
+        deciders = "".join(
+            " " if speakers[place] < 0 else EXPERTS.letter(speakers[place]) for place in places
+        )
         wrong = "".join("^" if cells[place] not in (truth[place], len(RESIDUES)) else " " for place in places)
         lines.append(f"\n{deciders}\n{wrong}\n", style="dim")
     return lines

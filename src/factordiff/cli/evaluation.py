@@ -18,7 +18,7 @@ from factordiff.composition.router_store import check_experts, load_router
 from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
 from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.runs import OWN, RunContext, RunSettings, header, run_row
+from factordiff.evaluation.runs import OF_ALL_ROWS, OWN, RunContext, RunSettings, header, run_row
 from factordiff.experts.registry import distinct_names, find_expert
 from factordiff.files import check_outputs
 from factordiff.networks.named import load_named
@@ -30,7 +30,6 @@ from factordiff.report.records import SUFFIX, read_records
 from factordiff.report.run_spec import RunSpec
 
 MOST_CYCLES = 100  # of either kind; they multiply
-SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class EvalRequest:
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
         own.setdefault("factors", spec(method).factors)
-        others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
+        others = tuple((name, value) for name, value in given.items() if name not in OF_ALL_ROWS)
         question: Any = self.question
         return RunSpec(names, method, self.split, **own, queries=self.limit, question=question, others=others)
 
@@ -90,7 +89,7 @@ class EvalRequest:
             compiled=compiled,
             cycles=self.cycles,
             reveal=self.reveal or spec(self.row().method).reveal,
-            **{name: value for name, value in self.options.items() if name in SETTINGS},
+            **{name: value for name, value in self.options.items() if name in OF_ALL_ROWS},
         )
 
 

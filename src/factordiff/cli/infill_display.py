@@ -14,7 +14,7 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.terminal_grids import colored, letter
+from factordiff.cli.terminal_grids import EXPERTS, colored
 from factordiff.files import write_whole
 from factordiff.printable import visible
 from factordiff.team.infill import Document, Infilled, Progress, infill
@@ -98,7 +98,7 @@ def drawn(text: str, filled: Infilled, in_color: bool) -> Text:
 
 
 def _mark(was_hidden: bool, expert: int) -> str:
-    return " " if not was_hidden else "*" if expert < 0 else letter(expert)
+    return " " if not was_hidden else "*" if expert < 0 else EXPERTS.letter(expert)
 
 
 def legend(team: Team, filled: Infilled, unit: str, in_color: bool) -> Text:
@@ -107,7 +107,8 @@ def legend(team: Team, filled: Infilled, unit: str, in_color: bool) -> Text:
     who = filled.decided_by[filled.hidden]
     for index, name in enumerate(team.names):
         shown.append(
-            "  " if in_color else letter(index), Style(bgcolor=expert_color(index)) if in_color else ""
+            "  " if in_color else EXPERTS.letter(index),
+            Style(bgcolor=expert_color(index)) if in_color else "",
         )
         shown.append(f" {name}: {int((who == index).sum())} {unit}   ")
     if bool((who < 0).any()):

@@ -16,14 +16,7 @@ from torch import Tensor
 
 from factordiff.composition.confidence import entropy, error_probability
 from factordiff.errors import InvalidInput
-from factordiff.sampling.reveal import (
-    Posterior,
-    RevealRule,
-    Wrapped,
-    cells_at,
-    surest_first,
-    surest_one,
-)
+from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped, cells_at, surest_first, surest_one
 from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.types import Cells

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from typing import Any, Literal
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
+from factordiff.composition.method import Selection
 from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
@@ -16,10 +17,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
-Selection = Literal["draw", "highest-target", "vote", "first"]
-SELECTIONS = ("draw", "highest-target", "vote", "first")
-
-
+SELECTIONS = get_args(Selection)
 COPIES = 8  # of a row's log-probabilities that a step may hold at once
 SURELY_THERE = 2**28  # bytes that need no look at the memory
 
@@ -93,12 +91,7 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
 
 
 def check_settings(
-    temperature: float,
-    particles: int,
-    selection: str,
-    resampling: float,
-    repairs: int,
-    corrected: bool,
+    temperature: float, particles: int, selection: str, resampling: float, repairs: int, corrected: bool
 ) -> None:
     """Refuse numbers and choices that make no sense, or none together."""
     if not 0 <= temperature < float("inf"):

@@ -97,10 +97,10 @@ def save_animation(frames: Sequence[Image.Image], file: Path) -> None:
     )
 
 
-def check_ending(option: str, file: Path, endings: Sequence[str]) -> None:
+def check_ending(option: str, file: Path, ending: str) -> None:
     """Refuse a file name of the wrong kind before any work is done."""
-    if file.suffix.lower() not in endings:
-        raise InvalidInput(f"{option}: expected a file name that ends in {' or '.join(endings)}, got {file}")
+    if file.suffix.lower() != ending:
+        raise InvalidInput(f"{option}: expected a file name that ends in {ending}, got {file}")
 
 
 def check_path_to_show(team: Team) -> None:

@@ -54,7 +54,7 @@ LOG: dict[str, Any] = {
     "disable_existing_loggers": False,
     "filters": {"few": {"()": FewRecords}},
     "handlers": {
-        "errors": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "filters": ["few"]},
+        "errors": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "filters": ["few"]}
     },
     "loggers": {
         name: {"handlers": ["errors"], "level": "ERROR", "propagate": False}
