@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -22,7 +22,7 @@ from factordiff.state import SamplerState
 from factordiff.types import Cells
 
 Bound = Literal["product", "frechet"]
-BOUNDS = ("product", "frechet")
+BOUNDS = get_args(Bound)
 
 
 class Adaptive(RevealRule):

@@ -7,7 +7,7 @@ together) are those of one block, `remasking="low_confidence"` or `"random"` is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -22,7 +22,7 @@ from factordiff.streams import Purpose
 from factordiff.types import CellLogProbs, Cells
 
 Order = Literal["low-confidence", "random", "margin", "entropy"]
-ORDERS = ("low-confidence", "random", "margin", "entropy")
+ORDERS = get_args(Order)
 
 
 @dataclass(frozen=True)
