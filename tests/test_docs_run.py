@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
-from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.cli.app import app
 from factordiff.experts import registry
 from factordiff.solving.solver import DEFAULT_EXPERTS
 from tests.solving_experts import task, tiny_experts
+from tests.task_files import write_challenges, write_task
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (

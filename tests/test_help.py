@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
 from factordiff.arc.build import selection
-from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
 from factordiff.experts import registry
 from factordiff.networks.store import build, save_expert
 from tests.solving_experts import task, tiny_experts
+from tests.task_files import write_task
 
 
 def examples() -> dict[str, str | None]:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from factordiff.arc.task_files import write_task
 from factordiff.report.records import read_records
 from tests.solving_experts import task
+from tests.task_files import write_task
 
 REPOSITORY = Path(__file__).parents[1]
 PYTHONS = ("python3.11", "python3.13")

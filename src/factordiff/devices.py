@@ -7,9 +7,10 @@ import platform
 
 import torch
 
-from factordiff.errors import Unavailable
+from factordiff.errors import InvalidInput, Unavailable
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def available(device: str) -> bool:
@@ -42,6 +43,23 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda":
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return torch.device(name)
+
+
+def chosen_dtype(name: str, device: torch.device) -> str:
+    """The precision of that name; `auto` is bfloat16 on a GPU and float32 elsewhere."""
+    dtype = ("bfloat16" if device.type == "cuda" else "float32") if name == "auto" else name
+    if dtype not in DTYPES:
+        raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {name!r}")
+    return dtype
+
+
+def memory_of(device: torch.device) -> int | None:
+    """The bytes of memory there are; None where the system does not say."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
 
 
 def where_to_draw(device: torch.device) -> torch.device:

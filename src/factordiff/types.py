@@ -13,7 +13,6 @@ LARGE = 1024  # values: of more, only what is asked about is computed, chunk by 
 Tokens = Int[Tensor, "batch cell"]  # values 0..size-1, or the mask id
 Cells = Bool[Tensor, "batch cell"]  # a set of cells per row
 CellLogProbs = Float[Tensor, "batch cell value"]  # one distribution per cell
-Spoken = Float[Tensor, "batch *voice cell value"]  # the same, or several side by side from a chorus
 ExpertLogProbs = Float[Tensor, "expert batch cell value"]  # one distribution per expert and cell
 RoutingMap = Int[Tensor, "batch cell"]  # z: which expert speaks for a cell
 ExpertCells = Float[Tensor, "expert batch cell"]  # one number per expert and cell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from factordiff.errors import InvalidInput
+from factordiff.schema.values import Whole
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,7 @@ class Vocabulary:
     size: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise InvalidInput(f"size: expected a whole number of at least 1, got {self.size!r}")
+        Whole(1).read(self.size, "size")
 
     @property
     def mask(self) -> int:

@@ -9,7 +9,6 @@ from factordiff.arc.symmetry import (
     NAMES,
     SYMMETRIES,
     canvas_table,
-    compose,
     inverse,
     orbit_key,
     transform,
@@ -35,13 +34,12 @@ def test_each_symmetry_is_the_one_its_name_says(symmetry: int) -> None:
     assert transformed_shape((2, 3), symmetry) == transform(GRID, symmetry).shape
 
 
-def test_the_group_table_is_right() -> None:
+def test_they_are_a_group() -> None:
+    images = [transform(GRID, symmetry).tolist() for symmetry in SYMMETRIES]
     for first in SYMMETRIES:
-        for then in SYMMETRIES:
-            both = transform(transform(GRID, first), then)
-            assert np.array_equal(both, transform(GRID, compose(first, then)))
-        assert sorted(compose(first, then) for then in SYMMETRIES) == list(SYMMETRIES)
-        assert compose(first, inverse(first)) == compose(inverse(first), first) == 0
+        after = [images.index(transform(transform(GRID, first), then).tolist()) for then in SYMMETRIES]
+        assert sorted(after) == list(SYMMETRIES)
+        assert after[inverse(first)] == 0
 
 
 def test_the_table_moves_canvases_as_grids_move() -> None:

@@ -15,13 +15,10 @@ from factordiff.arc.build.official import arc_agi_1
 from factordiff.arc.task import Pair, Task, spell_task
 from factordiff.arc.task_files import (
     parse_json,
-    read_json,
     read_tasks,
-    write_challenges,
-    write_submission,
-    write_task,
 )
-from factordiff.errors import DataError, FactorDiffError, FileError, InvalidInput
+from factordiff.errors import DataError, FactorDiffError, FileError
+from tests.task_files import write_challenges, write_task
 
 GOOD = {"train": [{"input": [[1, 2]], "output": [[2], [1]]}], "test": [{"input": [[3]]}]}
 
@@ -125,20 +122,11 @@ def test_solutions_must_answer_every_test(tmp_path: Path) -> None:
             read_tasks(file, written(tmp_path, bad, "solutions.json"))
     with pytest.raises(DataError, match="solution 0, cell"):
         read_tasks(file, written(tmp_path, {"abc": [[[11]]]}, "solutions.json"))
-    unanswered = read_tasks(file).values()
-    with pytest.raises(InvalidInput, match="test 0 of task abc has no output"):
-        write_challenges(unanswered, tmp_path / "c.json", tmp_path / "s.json")
-    assert not (tmp_path / "c.json").exists(), "nothing half written"
 
 
-def test_a_submission_has_two_attempts_per_test(tmp_path: Path) -> None:
+def test_a_file_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     one, two = np.array([[1]], dtype=np.uint8), np.array([[2, 3]], dtype=np.uint8)
-    write_submission({"abc": [[one, two], [two]]}, tmp_path / "submission.json")
-    assert read_json(tmp_path / "submission.json") == {
-        "abc": [{"attempt_1": [[1]], "attempt_2": [[2, 3]]}, {"attempt_1": [[2, 3]], "attempt_2": [[2, 3]]}]
-    }
-    with pytest.raises(InvalidInput, match="test 0 of task abc: expected 1 or 2 attempts, got 3"):
-        write_submission({"abc": [[one, one, one]]}, tmp_path / "submission.json")
+    (tmp_path / "submission.json").touch()
     with pytest.raises(FileError, match="cannot be written"):
         write_task(Task("x", (Pair(one, two),), (Pair(one, None),)), tmp_path / "submission.json" / "x.json")
 

@@ -23,6 +23,7 @@ from factordiff.cli.app import app
 from factordiff.cli.demo_arc import demonstrate, featured
 from factordiff.errors import InvalidInput
 from factordiff.networks.store import build, save_expert
+from factordiff.sampling.path import filling
 from factordiff.solving.answer import Answer
 from factordiff.solving.solver import solve
 from factordiff.toy.exactness import Measured
@@ -101,7 +102,7 @@ def test_small_distance_by_chance_is_not_called_exact() -> None:
 def test_frames_end_with_the_sample_and_name_who_decided() -> None:
     painted = paint("routing", draws=1, trace=True)
     assert painted.samples.trace is not None
-    scenes = verb.frames(painted.samples.trace)
+    scenes = filling(painted.samples.trace, [verb.HIDDEN] * len(picture()))
     cells, speakers = scenes[-1]
     assert cells == painted.x_0.tolist()
     assert set(speakers) == {0, 1}

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from factordiff.cli import infill as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import FactorDiffError
+from factordiff.experts import registry
 from factordiff.networks.store import build, save_expert
 from factordiff.text.document import TextDocument, lines_of
 from tests.networks.small_networks import small, stir
@@ -27,6 +28,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         network = build("transformer", SMALL, seed)
         stir(network, seed, 1.0)
         save_expert(network, tmp_path / name)
+    monkeypatch.setattr(registry, "SHIPPED", tmp_path / "shipped")  # where nothing is
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from factordiff import compose
 from factordiff.arc.task import spell_task
-from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.cli.answer_display import show_answer, show_task
 from factordiff.cli.app import app
 from factordiff.cli.explanation_display import show_explanation
@@ -21,6 +20,7 @@ from factordiff.experts import registry
 from factordiff.sampling.trace import Trace
 from factordiff.solving.solver import DEFAULT_EXPERTS, solve
 from tests.solving_experts import Rule, task, tiny_experts
+from tests.task_files import write_challenges, write_task
 from tests.terminal_screen import console, screen, written
 
 run = CliRunner().invoke

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 from factordiff.arc import task_files
 from factordiff.arc.task import spell_task
-from factordiff.arc.task_files import write_task
 from factordiff.cli import solve_display, submission
 from factordiff.cli.app import app
 from factordiff.errors import FileError, InvalidInput
 from factordiff.team.team import Team
 from tests.solving_experts import task, tiny_experts
+from tests.task_files import write_task
 
 run = CliRunner().invoke
 

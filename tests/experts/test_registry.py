@@ -12,7 +12,6 @@ import typer
 from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
-from factordiff.arc.task_files import write_task
 from factordiff.cli.app import app
 from factordiff.errors import Unavailable
 from factordiff.experiments.pairs import SINGLES
@@ -23,6 +22,7 @@ from factordiff.report.records import read_records
 from factordiff.team.team import compose
 from factordiff.training.settings import PRESETS
 from tests.solving_experts import task, tiny_experts
+from tests.task_files import write_task
 
 
 @pytest.fixture

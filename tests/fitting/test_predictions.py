@@ -12,8 +12,7 @@ from torch import Tensor
 
 from factordiff import Vocabulary
 from factordiff.errors import DataError, InvalidInput
-from factordiff.fitting.data import FittingData, as_data
-from factordiff.fitting.data_file import read_data
+from factordiff.fitting.data import FittingData, as_data, read_data
 from factordiff.fitting.predictions import RATES, predict
 from tests.fitting.worlds import halves
 from tests.toy import CELLS, EXPERTS

@@ -18,7 +18,8 @@ from factordiff.errors import DataError, FileError
 from factordiff.report.findings import has_finding, read_finding, write_finding
 from factordiff.report.outcomes import read_outcomes
 from factordiff.report.record import Record
-from factordiff.report.records import Batch, append, open_records, read_cells, read_records, write_cells
+from factordiff.report.record_schema import CELLS
+from factordiff.report.records import Batch, append, open_records, read_records, write_cells
 
 HEADER = {"row": "x", "data": "d", "weights": {"a": "1", "b": "2"}, "settings": {"steps": 4, "seed": 0}}
 RECORDS = (
@@ -34,7 +35,7 @@ def batch(*records: Record) -> Batch:
 
 @given(st.sets(st.integers(0, 99)))
 def test_cells_come_back(cells):
-    assert read_cells(write_cells(sorted(cells))) == tuple(sorted(cells))
+    assert CELLS.read(write_cells(sorted(cells)), "cells") == tuple(sorted(cells))
 
 
 def test_records_come_back_and_anyone_can_read_them(tmp_path):

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
-
-import pytest
 
 from factordiff import ByConfidence, compose
 from factordiff.arc.svg import COLORS
-from factordiff.errors import FileError
-from factordiff.solving.page import page, save_page
+from factordiff.solving.page import page
 from factordiff.solving.solver import solve
 from tests.solving_experts import Rule, halves, task
 
@@ -75,12 +71,3 @@ def test_names_are_text() -> None:
 def test_a_vote_says_that_it_cannot_be_explained() -> None:
     team = compose(halves(), "vote", runs=1, reveal=ByConfidence(2))
     assert "pooled from several runs" in page([solve(task(), team, attempts=1)], explained=True)
-
-
-def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    save_page("text", tmp_path / "deep" / "a.html")
-    assert (tmp_path / "deep" / "a.html").read_text() == "text"
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot be written"):
-        save_page("text", tmp_path / "file" / "a.html")
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.html", "deep", "file"]

@@ -12,12 +12,12 @@ import torch
 from factordiff import compose, solve
 from factordiff.arc.published import published_task
 from factordiff.arc.task import Pair, Task, spell_task
-from factordiff.arc.task_files import write_challenges, write_task
 from factordiff.composition.factor_names import partition
 from factordiff.errors import DataError, InvalidInput
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.solving.solver import check_task, condition_of, starting_canvas
 from tests.solving_experts import Rule, further, grid, halves, plus_one, task, tiny_experts
+from tests.task_files import write_challenges, write_task
 
 
 def everywhere(place: torch.Tensor) -> torch.Tensor:

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from factordiff.errors import FileError
-from factordiff.training.curves import draw_curves
-from factordiff.training.log import JsonLines, TensorBoard, read_log
+from factordiff.training.log import JsonLines, TensorBoard, draw_curves, read_log
 
 EVENTS = [
     {"event": "start", "step": 0, "parameters": 7},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from factordiff.training.schedule import rate_factor
+from factordiff.training.step import rate_factor
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,7 @@ def draw_pairs(title: str, pairs: Sequence[tuple[Grid, Grid]], cell: int = 16) -
     bottom = max(column[1].height for column in columns)
     widths = [max(image.width for image in column) for column in columns]
     picture = Image.new(
-        "RGB",
-        (max(sum(widths) + GAP * (len(widths) + 1), 90), TITLE_HEIGHT + top + bottom + 3 * GAP),
-        PAPER,
+        "RGB", (max(sum(widths) + GAP * (len(widths) + 1), 90), TITLE_HEIGHT + top + bottom + 3 * GAP), PAPER
     )
     _write(picture, title, GAP, GAP // 2)
     left = GAP

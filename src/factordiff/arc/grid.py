@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import UInt8
 
 from factordiff.errors import DataError, InvalidInput
+from factordiff.schema.bound import shown
 from factordiff.vocabulary import Vocabulary
 
 SIDE = 10
 CELLS = SIDE * SIDE
 COLORS = Vocabulary(10)
+LONGEST_SHOWN = 40  # characters of what is no grid, in a sentence
 ARC_SIDE = 30  # the largest grid of ARC; larger is not ARC at all
 
 Shape = tuple[int, int]
@@ -30,11 +32,11 @@ def parse_grid(rows: object, where: str) -> Grid:
     [[0, 3], [3, 0]]
     """
     if not isinstance(rows, list | tuple) or not rows:
-        raise DataError(f"{where}: expected a list of rows, at least one, got {_shown(rows)}")
+        raise DataError(f"{where}: expected a list of rows, at least one, got {shown(rows, LONGEST_SHOWN)}")
     for number, row in enumerate(rows):
         if not isinstance(row, list | tuple) or not row:
             raise DataError(
-                f"{where}, row {number}: expected a list of colors, at least one, got {_shown(row)}"
+                f"{where}, row {number}: expected a list of colors, at least one, got {shown(row, LONGEST_SHOWN)}"
             )
         if len(row) != len(rows[0]):
             raise DataError(
@@ -51,7 +53,7 @@ def parse_grid(rows: object, where: str) -> Grid:
             if type(color) is not int or not 0 <= color < COLORS.size:
                 raise DataError(
                     f"{where}, cell (row {number}, column {column}): expected a whole number 0..9, "
-                    f"got {_shown(color)}"
+                    f"got {shown(color, LONGEST_SHOWN)}"
                 )
     return np.array(rows, dtype=np.uint8)
 
@@ -88,9 +90,3 @@ def to_rows(grid: Grid) -> list[list[int]]:
     """The grid as JSON spells it."""
     rows: list[list[int]] = grid.tolist()
     return rows
-
-
-def _shown(value: object) -> str:
-    """A value as an error message can show it: never longer than a line."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

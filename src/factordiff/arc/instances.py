@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+
+import numpy as np
 
 from factordiff.arc.artefact import Artefact
 from factordiff.arc.grid import Grid, from_canvas
@@ -20,10 +23,16 @@ def task_index(artefact: Artefact, task: str) -> int:
 
 def instance_grids(artefact: Artefact, task: int, instance: int) -> tuple[Grid, Grid]:
     """The input and output grid of one instance."""
+    return stored_grids(artefact.arrays, "", (task, instance))
+
+
+def stored_grids(
+    arrays: Mapping[str, np.ndarray], prefix: str, place: int | tuple[int, int]
+) -> tuple[Grid, Grid]:
+    """The input and output grid at a place of the arrays that begin with `prefix`."""
     given, answer = (
         from_canvas(
-            artefact.arrays[f"{side}s"][task, instance],
-            tuple(artefact.arrays[f"{side}_shapes"][task, instance].tolist()),
+            arrays[f"{prefix}{side}s"][place], tuple(arrays[f"{prefix}{side}_shapes"][place].tolist())
         )
         for side in ("input", "output")
     )

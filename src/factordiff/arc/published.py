@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from factordiff.arc.artefact import decode_ids, load_artefact
-from factordiff.arc.grid import from_canvas
+from factordiff.arc.instances import stored_grids
 from factordiff.arc.task import Pair, Task
 from factordiff.errors import DataError
 
@@ -54,17 +54,7 @@ def _parts() -> dict[str, dict[str, Task]]:
 
 def _tasks(arrays: Mapping[str, np.ndarray], part: str) -> dict[str, Task]:
     ids, owners, is_test = (arrays[f"{part}_{key}"] for key in ("tasks", "owners", "is_test"))
-    pairs = [
-        Pair(
-            *(
-                from_canvas(
-                    arrays[f"{part}_{side}s"][row], tuple(arrays[f"{part}_{side}_shapes"][row].tolist())
-                )
-                for side in ("input", "output")
-            )
-        )
-        for row in range(len(owners))
-    ]
+    pairs = [Pair(*stored_grids(arrays, f"{part}_", row)) for row in range(len(owners))]
 
     def of(task: int, tests: bool) -> tuple[Pair, ...]:
         return tuple(pairs[row] for row in np.flatnonzero((owners == task) & (is_test == tests)))

@@ -18,14 +18,8 @@ from factordiff.arc.grid import Grid
 COLORS = (
     "#000000", "#0074d9", "#ff4136", "#2ecc40", "#ffdc00", "#aaaaaa", "#f012be", "#ff851b", "#7fdbff", "#870c25",
 )  # fmt: skip
-EXPERT_COLORS = (
-    "#2f7fd1",
-    "#e8833a",
-    "#3fae49",
-    "#9b5fc0",
-    "#c9a227",
-    "#7a7a7a",
-)  # in the order of the experts
+# In the order of the experts.
+EXPERT_COLORS = ("#2f7fd1", "#e8833a", "#3fae49", "#9b5fc0", "#c9a227", "#7a7a7a")
 HIDDEN = "#e4e4e4"  # a masked cell, or one that nobody decided
 LINE = "#555555"
 INK = "#808080"  # reads on light and on dark pages

@@ -11,16 +11,7 @@ from jaxtyping import Int64
 from factordiff.arc.grid import CELLS, SIDE, Grid, Shape
 from factordiff.arc.task import Pair, Task
 
-NAMES = (
-    "identity",
-    "rotate-90",
-    "rotate-180",
-    "rotate-270",
-    "mirror",
-    "transpose",
-    "flip",
-    "anti-transpose",
-)
+NAMES = ("identity", "rotate-90", "rotate-180", "rotate-270", "mirror", "transpose", "flip", "anti-transpose")
 SYMMETRIES = range(len(NAMES))
 
 
@@ -47,15 +38,6 @@ def transform_task(task: Task, symmetry: int) -> Task:
 def inverse(symmetry: int) -> int:
     """The symmetry that undoes this one; every reflection undoes itself."""
     return symmetry if symmetry >= 4 else -symmetry % 4
-
-
-def compose(first: int, then: int) -> int:
-    """The one symmetry that equals `first` followed by `then`.
-
-    A mirror reverses the turns made before it: f r^k = r^-k f.
-    """
-    turned = -first if then >= 4 else first
-    return (then + turned) % 4 + (4 if (first >= 4) != (then >= 4) else 0)
 
 
 def transformed_shape(shape: Shape, symmetry: int) -> Shape:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from factordiff.arc.grid import Grid, parse_grid, to_rows
-from factordiff.arc.task import Pair, Task, parse_task, spell_task
-from factordiff.errors import DataError, InvalidInput
+from factordiff.arc.grid import parse_grid
+from factordiff.arc.task import Pair, Task, parse_task
+from factordiff.errors import DataError
 from factordiff.files import read_regular, write_whole
 
 ENDING = ".json"
@@ -90,48 +90,6 @@ def _answered(tasks: Mapping[str, Task], solutions: Path) -> dict[str, Task]:
         tests = tuple(Pair(pair.input, output) for pair, output in zip(task.tests, outputs, strict=True))
         answered[task_id] = Task(task_id, task.demonstrations, tests)
     return answered
-
-
-def write_task(task: Task, file: Path) -> None:
-    """One task as ARC's JSON."""
-    write_json(spell_task(task), file)
-
-
-def write_challenges(tasks: Iterable[Task], challenges: Path, solutions: Path | None = None) -> None:
-    """The ARC Prize's pair of files: tasks without their answers, and the answers."""
-    tasks = list(tasks)
-    hidden = [
-        Task(task.id, task.demonstrations, tuple(Pair(pair.input, None) for pair in task.tests))
-        for task in tasks
-    ]
-    answers: dict[str, list[list[list[int]]]] = {}
-    for task in tasks if solutions else ():
-        for number, pair in enumerate(task.tests):
-            if pair.output is None:
-                raise InvalidInput(
-                    f"tasks: test {number} of task {task.id} has no output to write to {solutions}"
-                )
-            answers.setdefault(task.id, []).append(to_rows(pair.output))
-    write_json({task.id: spell_task(task) for task in hidden}, challenges)
-    if solutions is not None:
-        write_json(answers, solutions)
-
-
-def write_submission(answers: Mapping[str, Sequence[Sequence[Grid]]], file: Path) -> None:
-    """The ARC Prize's submission: for each task and each of its tests one or two attempts.
-
-    A single attempt is entered twice, since the format demands both.
-    """
-    content: dict[str, list[dict[str, list[list[int]]]]] = {}
-    for task_id, tests in answers.items():
-        content[task_id] = []
-        for number, attempts in enumerate(tests):
-            if not 1 <= len(attempts) <= ATTEMPTS:
-                raise InvalidInput(
-                    f"answers: test {number} of task {task_id}: expected 1 or {ATTEMPTS} attempts, got {len(attempts)}"
-                )
-            content[task_id].append({"attempt_1": to_rows(attempts[0]), "attempt_2": to_rows(attempts[-1])})
-    write_json(content, file)
 
 
 def read_json(file: Path) -> Any:

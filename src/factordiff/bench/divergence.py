@@ -37,6 +37,8 @@ class Trajectory:
 class RecordingRule(Wrapped):
     """Another rule, and a note of the step at which it reveals each cell of the first items."""
 
+    steady = False  # whom it takes notes about depends on who is there
+
     def __init__(self, rule: RevealRule, items: int, cells: int, device: torch.device) -> None:
         self.rule = rule
         self.step = torch.full((items, cells), NEVER, device=device)
@@ -49,11 +51,6 @@ class RecordingRule(Wrapped):
         now = state.clock[rows, None].to(self.step.dtype)
         self.step[item] = torch.where(chosen[rows], now, self.step[item])
         return chosen
-
-    @property
-    def steady(self) -> bool:
-        """No: whom it takes notes about depends on who is there."""
-        return False
 
 
 @dataclass(frozen=True)

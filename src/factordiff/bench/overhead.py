@@ -54,10 +54,7 @@ def overhead(bench: Bench, engines: Sequence[FastNetwork]) -> Iterator[Measureme
     def step_of(experts: Sequence[Expert], told: Any, composition: Composition) -> float:
         def run(steps: int) -> float:
             rule = ByConfidence(steps)
-            return timed(
-                part.device,
-                lambda: runner.sample(experts, composition, x_t, told, reveal=rule),
-            )[1]
+            return timed(part.device, lambda: runner.sample(experts, composition, x_t, told, reveal=rule))[1]
 
         short, long = STEPS
         return median(part, lambda: (run(long) - run(short)) / (long - short))

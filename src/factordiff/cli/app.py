@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer import Option
 
 from factordiff.cli.terminal import discard, escape_what_cannot_be_encoded
 from factordiff.errors import FactorDiffError
@@ -46,7 +47,7 @@ def _version(asked: bool) -> bool:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Combine frozen discrete-diffusion experts at inference time, factor by factor."""
@@ -65,9 +66,8 @@ def main() -> None:
     except FactorDiffError as error:
         _say(str(error))
         sys.exit(1)
-    except (
-        OSError
-    ) as error:  # what no verb expects: a full disk behind standard output, a file that just vanished
+    except OSError as error:
+        # What no verb expects: a full disk behind standard output, a file that just vanished.
         discard(sys.stdout)
         _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
         sys.exit(1)

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer import Option
 
 from factordiff.cli.app import app
 
@@ -24,25 +24,23 @@ DEFAULT_RULE = "product:0.99"  # what `fast` is
 
 @app.command()
 def bench(
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    quick: Annotated[bool, typer.Option(help="Few queries and no particles: a minute on two cores.")] = False,
-    experts: Annotated[
-        str, typer.Option(help="Names or folders, joined by commas.")
-    ] = "trans-full,conv-full",
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
+    quick: Annotated[bool, Option(help="Few queries and no particles: a minute on two cores.")] = False,
+    experts: Annotated[str, Option(help="Names or folders, joined by commas.")] = "trans-full,conv-full",
     rule: Annotated[
-        str, typer.Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.005 ...")
+        str, Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.005 ...")
     ] = DEFAULT_RULE,
-    split: Annotated[str, typer.Option(help="test, validation, official or unseen.")] = "test",
-    limit: Annotated[int | None, typer.Option(help="Only the first N queries of the fixed list.")] = None,
-    rounds: Annotated[int, typer.Option(help="Ask each query so often, with other demonstrations.")] = 1,
-    slow_limit: Annotated[int | None, typer.Option(help="Queries of the straightforward loop.")] = None,
-    batch: Annotated[int, typer.Option(help="Rows in flight; 0 chooses for the device.")] = 0,
+    split: Annotated[str, Option(help="test, validation, official or unseen.")] = "test",
+    limit: Annotated[int | None, Option(help="Only the first N queries of the fixed list.")] = None,
+    rounds: Annotated[int, Option(help="Ask each query so often, with other demonstrations.")] = 1,
+    slow_limit: Annotated[int | None, Option(help="Queries of the straightforward loop.")] = None,
+    batch: Annotated[int, Option(help="Rows in flight; 0 chooses for the device.")] = 0,
     curve: Annotated[
-        Path | None, typer.Option(help="Instead of the table, draw accuracy against passes here (PNG).")
+        Path | None, Option(help="Instead of the table, draw accuracy against passes here (PNG).")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Steps of the straightforward loop.")] = 128,
-    out: Annotated[Path | None, typer.Option(help="Write everything measured here as JSON.")] = None,
-    code: Annotated[str, typer.Option("--commit", help="Name of the code, where git does not know it.")] = "",
+    steps: Annotated[int, Option(help="Steps of the straightforward loop.")] = 128,
+    out: Annotated[Path | None, Option(help="Write everything measured here as JSON.")] = None,
+    code: Annotated[str, Option("--commit", help="Name of the code, where git does not know it.")] = "",
 ) -> None:
     """Measure the sampler against the straightforward 128-step loop of the same experts.
 

@@ -1,8 +1,7 @@
-"""`factordiff data build | verify | show | measure`: the RE-ARC data set, and the corpus of code-prose."""
+"""`factordiff data build | verify | show | measure | fetch`: the RE-ARC data set, a corpus, published models."""
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import time
@@ -11,31 +10,32 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.data_progress import progress_bar
-from factordiff.errors import DataError, InvalidInput, MissingDependency
+from factordiff.errors import DataError, InvalidInput, MissingDependency, Unavailable
 
 data = typer.Typer(no_args_is_help=True, help="Build, check and look at data sets.")
 app.add_typer(data, name="data")
 console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
 MANIFEST = "--out, the manifest beside it"
-Workers = Annotated[int, typer.Option(min=1, help="Processes; their number does not change the result.")]
+Workers = Annotated[int, Option(min=1, help="Processes; their number does not change the result.")]
 
 
 @data.command()
 def build(
-    what: Annotated[str, typer.Argument(help="rearc, or code-prose: text of Python files.")] = "rearc",
+    what: Annotated[str, Argument(help="rearc, or code-prose: text of Python files.")] = "rearc",
     workers: Workers = os.cpu_count() or 1,
-    seed: Annotated[int, typer.Option(help="0 is the shipped data set.")] = 0,
+    seed: Annotated[int, Option(help="0 is the shipped data set.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Where to write, rearc.npz or data/code-prose.npz if it is not said; the manifest goes beside it."
         ),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeat for more).")] = None,
+    task: Annotated[list[str] | None, Option(help="Only this task (repeat for more).")] = None,
 ) -> None:
     """Build a data set anew: RE-ARC, 1,000 instances of each of the 120 tasks; or the corpus of code-prose.
 
@@ -82,10 +82,10 @@ def _build_rearc(workers: int, seed: int, out: Path, task: list[str] | None) -> 
 
 @data.command()
 def verify(
-    file: Annotated[Path | None, typer.Argument(help="An artefact; by default the shipped one.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="Rebuild everything, not just a sample.")] = False,
+    file: Annotated[Path | None, Argument(help="An artefact; by default the shipped one.")] = None,
+    full: Annotated[bool, Option("--full", help="Rebuild everything, not just a sample.")] = False,
     workers: Workers = os.cpu_count() or 1,
-    sample: Annotated[int, typer.Option(min=1, help="Instances to rebuild of each task.")] = 10,
+    sample: Annotated[int, Option(min=1, help="Instances to rebuild of each task.")] = 10,
 ) -> None:
     """Check the data set's hashes and rebuild a sample of it with the generators.
 
@@ -135,11 +135,11 @@ def _verify_all(artefact: Any, workers: int) -> None:
 
 @data.command()
 def show(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Task ids; none: a contact sheet of all.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the PNG files.")] = Path("runs/pictures"),
-    pairs: Annotated[int, typer.Option(min=1, max=20, help="Pairs of each named task.")] = 4,
-    first: Annotated[int, typer.Option(min=0, max=999, help="The first instance shown.")] = 0,
-    terminal: Annotated[bool, typer.Option(help="Also draw in the terminal.")] = True,
+    tasks: Annotated[list[str] | None, Argument(help="Task ids; none: a contact sheet of all.")] = None,
+    out: Annotated[Path, Option(help="Folder for the PNG files.")] = Path("runs/pictures"),
+    pairs: Annotated[int, Option(min=1, max=20, help="Pairs of each named task.")] = 4,
+    first: Annotated[int, Option(min=0, max=999, help="The first instance shown.")] = 0,
+    terminal: Annotated[bool, Option(help="Also draw in the terminal.")] = True,
 ) -> None:
     """Draw input-output pairs in ARC's colors: the named tasks, or all 120 over five pages.
 
@@ -174,18 +174,16 @@ def show(
 
 
 def _save(picture: Any, file: Path) -> None:
-    from factordiff.files import write_whole
+    from factordiff.solving.pictures import save_picture
 
-    content = io.BytesIO()
-    picture.save(content, "PNG")
-    write_whole(file, content.getvalue())
+    save_picture(picture, file)
     console.print(f"wrote {file}")
 
 
 @data.command()
 def measure(
     workers: Workers = os.cpu_count() or 1,
-    out: Annotated[Path, typer.Option(help="Where to write the measurements.")] = Path("tasks.json"),
+    out: Annotated[Path, Option(help="Where to write the measurements.")] = Path("tasks.json"),
 ) -> None:
     """Measure all 178 tasks that fit 10x10 anew and apply the rule that selects 120 of them.
 
@@ -206,3 +204,18 @@ def measure(
     console.print(f"wrote {out}")
     if MEASUREMENTS.exists() and measured == measurements():
         console.print("identical to the shipped measurements")
+
+
+@data.command()
+def fetch(name: Annotated[str, Argument(help="antibody: Sapiens and AntiBERTy, 100 MB in all.")]) -> None:
+    """Download published models with pip, check their hashes, and keep their weights as safetensors.
+
+    They go to $FACTORDIFF_DATA, by default ~/.cache/factordiff. Neither package is installed or imported.
+
+    Example: factordiff data fetch antibody
+    """
+    if name != "antibody":
+        raise Unavailable(f"fetch: expected antibody, got {name!r}")
+    from factordiff.worlds.antibody.fetching import fetch as fetch_models
+
+    fetch_models(console.print)

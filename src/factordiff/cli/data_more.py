@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from factordiff.cli.data import MANIFEST, Workers, console, data
 from factordiff.cli.data_progress import progress_bar
@@ -18,17 +18,15 @@ from factordiff.errors import InvalidInput
 @data.command()
 def more(
     workers: Workers = os.cpu_count() or 1,
-    seed: Annotated[int, typer.Option(help="2 is the set of docs/data.md.")] = 2,
-    out: Annotated[Path, typer.Option(help="Where to write; the manifest goes beside it.")] = Path(
-        "more.npz"
-    ),
+    seed: Annotated[int, Option(help="2 is the set of docs/data.md.")] = 2,
+    out: Annotated[Path, Option(help="Where to write; the manifest goes beside it.")] = Path("more.npz"),
     apart_from: Annotated[
         list[Path] | None,
-        typer.Option(help="A data set whose validation and test pairs are left out too (repeat for more)."),
+        Option(help="A data set whose validation and test pairs are left out too (repeat for more)."),
     ] = None,
-    instances: Annotated[int, typer.Option(min=1, help="Instances of each task.")] = 3_000,
-    attempts: Annotated[int, typer.Option(min=1, help="Attempts at each task to choose from.")] = 40_000,
-    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeat for more).")] = None,
+    instances: Annotated[int, Option(min=1, help="Instances of each task.")] = 3_000,
+    attempts: Annotated[int, Option(min=1, help="Attempts at each task to choose from.")] = 40_000,
+    task: Annotated[list[str] | None, Option(help="Only this task (repeat for more).")] = None,
 ) -> None:
     """Build more instances of the 120 tasks for training only, with large inputs as often as small ones.
 

@@ -6,18 +6,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from factordiff.cli.app import app
 
 if TYPE_CHECKING:
-    from factordiff.sampling.trace import Trace
     from factordiff.toy.exactness import Measured
     from factordiff.toy.painting import Painted
 
@@ -33,14 +32,14 @@ EXPERT_LETTERS = ("ee", "mm")
 
 @app.command()
 def demo(
-    toy: Annotated[bool, typer.Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
-    world: Annotated[str, typer.Option(help="A world of `factordiff worlds`, such as sudoku.")] = "",
-    experts: Annotated[str, typer.Option(help="Names or folders, in place of the paper's specialists.")] = "",
-    out: Annotated[Path, typer.Option(help="Where the picture and the animation go.")] = Path("."),
+    toy: Annotated[bool, Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
+    world: Annotated[str, Option(help="A world of `factordiff worlds`, such as sudoku.")] = "",
+    experts: Annotated[str, Option(help="Names or folders, in place of the paper's specialists.")] = "",
+    out: Annotated[Path, Option(help="Where the picture and the animation go.")] = Path("."),
     draws: Annotated[
-        int, typer.Option(help="With --toy: particles drawn for each Monte Carlo line of the table.")
+        int, Option(help="With --toy: particles drawn for each Monte Carlo line of the table.")
     ] = 48_000,
-    seed: Annotated[int, typer.Option(help="With --toy: every random number is a function of this.")] = 0,
+    seed: Annotated[int, Option(help="With --toy: every random number is a function of this.")] = 0,
 ) -> None:
     """Watch two experts answer ARC queries together; with --toy, see which compositions are exact.
 
@@ -72,7 +71,7 @@ def _exactness(console: Console, draws: int, seed: int) -> None:
     console.print(Text.from_markup("\n[bold]Which compositions draw from what they promise?[/]"))
     console.print(
         "Tiny worlds of 4 cells and 3 values, so that every path can be enumerated. The distance is total "
-        "variation, between the law of the sampler and its target: 0 is exact, 1 is nothing in common.\n",
+        "variation, between the law of the sampler and its target: 0 is exact, 1 is nothing in common.\n"
     )
     with console.status("enumerating") as status:
         found = []
@@ -126,6 +125,8 @@ def in_figures(row: Measured) -> Text:
 
 def _paint(console: Console, seed: int) -> None:
     """Paint with routing, step by step where there is a terminal to watch, then show all methods."""
+    from factordiff.cli.terminal_grids import colored
+    from factordiff.sampling.path import filling
     from factordiff.toy.painting import methods, paint
 
     console.print(Text.from_markup("[bold]Two experts paint one picture[/]"))
@@ -134,10 +135,10 @@ def _paint(console: Console, seed: int) -> None:
         "habit that is wrong. Routing asks, cell by cell, who is surer. Right: who decided.\n",
         highlight=False,
     )
-    colors = console.color_system is not None and not console.no_color
+    colors = colored(console)
     trace = paint("routing", seed, draws=1, trace=True).samples.trace
     assert trace is not None
-    scenes = frames(trace)
+    scenes = filling(trace, [HIDDEN] * len(trace.start[0]))
     if console.is_terminal:
         with Live(console=console, refresh_per_second=30) as live:
             for step, (cells, speakers) in enumerate(scenes):
@@ -161,19 +162,6 @@ def _paint(console: Console, seed: int) -> None:
         style="dim",
         highlight=False,
     )
-
-
-def frames(trace: Trace) -> list[tuple[list[int], list[int]]]:
-    """The picture and who decided each cell so far, before the first step and after every one."""
-    cells = [HIDDEN] * len(trace.start[0])
-    speakers = list(cells)
-    scenes = [(list(cells), list(speakers))]
-    for step in trace.steps:
-        for cell in step.revealed[0][0]:
-            cells[cell] = step.x[0][0][cell]
-            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else HIDDEN
-        scenes.append((list(cells), list(speakers)))
-    return scenes
 
 
 def scene(title: str, cells: list[int], speakers: list[int], colors: bool) -> RenderableType:

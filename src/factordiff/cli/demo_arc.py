@@ -26,16 +26,12 @@ from factordiff.solving.pictures import animation, picture, save_animation, save
 from factordiff.solving.solver import solve
 from factordiff.team.team import Team, compose
 
+SPECIALISTS = "col+occ"  # the paper's two, with its routing temperatures
 PUBLISHED = 6  # tests shown: the first of the fixed list, not hand-picked
 STEPS = 24  # in which that answer is filled, to be watched
 PICTURE, ANIMATION = "demo.png", "demo.gif"
 WIDTH = 600  # pixels of the animation, at least
 SECONDS = 3.0  # that watching takes
-
-
-def specialists() -> Team:
-    """The paper's two specialists with its routing temperatures."""
-    return compose("col+occ")
 
 
 def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: int = PUBLISHED) -> None:
@@ -44,7 +40,7 @@ def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: i
     `experts` are names or folders; without any, the specialists.
     """
     check_folder("--out", folder)
-    team = compose(list(experts), reveal="fast") if experts else specialists()
+    team = compose(list(experts), reveal="fast") if experts else compose(SPECIALISTS)
     queries = Dataset.load().evaluation("official", count)
     answers = []
     for index in range(len(queries)):

@@ -16,8 +16,8 @@ from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
-from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, letter, side_by_side
-from factordiff.sampling.path import NOBODY
+from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, side_by_side
+from factordiff.sampling.path import NOBODY, filling
 from factordiff.sampling.samples import Samples
 from factordiff.team.team import Team
 from factordiff.worlds.arc_pairs import ArcPair
@@ -75,7 +75,8 @@ def watch(console: Console, world: World) -> None:
         "code-prose": draw_text,
     }
     draw = drawings.get(world.name, draw_grids)
-    scenes = steps(samples, queries)
+    assert samples.trace is not None
+    scenes = filling(samples.trace, queries.x_t[0].tolist())
     if console.is_terminal:
         with Live(console=console, refresh_per_second=20, transient=True) as live:
             for cells, speakers in scenes:
@@ -96,26 +97,13 @@ def _team(world: World, setting: Setting, queries: Queries) -> tuple[str, Team]:
     return method, setting.team(method)
 
 
-def steps(samples: Samples, queries: Queries) -> list[tuple[list[int], list[int]]]:
-    """The cells and who decided each, before the first step and after every one."""
-    assert samples.trace is not None
-    cells, speakers = queries.x_t[0].tolist(), [NOBODY] * queries.x_t.shape[1]
-    scenes = [(list(cells), list(speakers))]
-    for step in samples.trace.steps:
-        for cell in step.revealed[0][0]:
-            cells[cell] = step.x[0][0][cell]
-            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else NOBODY
-        scenes.append((list(cells), list(speakers)))
-    return scenes
-
-
 def legend(team: Team, in_color: bool) -> Text:
     """Which expert has which color, or letter."""
     if len(team) > MOST_NAMED:
         return Text(f"{len(team)} experts speak at every cell", style="dim")
     line = Text()
     for place, name in enumerate(team.names):
-        line.append(f" {letter(place)} ", style=f"on {expert_color(place)}" if in_color else "bold")
+        line.append(f" {EXPERTS.letter(place)} ", style=f"on {expert_color(place)}" if in_color else "bold")
         line.append(f" {name}  ")
     return line
 
@@ -176,7 +164,9 @@ def in_lines(
         for place in places:
             style = "dim" if given[place] or speakers[place] < 0 else f"on {expert_color(speakers[place])}"
             shown.append("_" if cells[place] == mask else symbols[cells[place]], style=style)
-        deciders = "".join(" " if speakers[place] < 0 else letter(speakers[place]) for place in places)
+        deciders = "".join(
+            " " if speakers[place] < 0 else EXPERTS.letter(speakers[place]) for place in places
+        )
         wrong = "".join("^" if cells[place] not in (truth[place], mask) else " " for place in places)
         below = [marks.rstrip() for marks in (deciders, wrong) if marks.strip()]
         shown.append("\n" + "".join(f"{marks}\n" for marks in below), style="dim")

@@ -5,27 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from factordiff.cli.app import app
+from factordiff.cli.fit import Data, Layout
 
 
 @app.command("diagnose")
 def diagnose_command(
-    experts: Annotated[str, typer.Argument(help="Names or folders of experts, joined by commas.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="A safetensors file with `answers` (item, cell) in place of ARC's validation queries."
-        ),
-    ] = None,
-    layout: Annotated[str, typer.Option(help="With --data: height x width of the cells, as 10x10.")] = "",
-    items: Annotated[int, typer.Option(help="Validation queries that are looked at.")] = 240,
-    picture: Annotated[Path | None, typer.Option(help="Draw the diagnosis into this PNG.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the hidden cells and of the router.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    experts: Annotated[str, Argument(help="Names or folders of experts, joined by commas.")],
+    data: Data = None,
+    layout: Layout = "",
+    items: Annotated[int, Option(help="Validation queries that are looked at.")] = 240,
+    picture: Annotated[Path | None, Option(help="Draw the diagnosis into this PNG.")] = None,
+    out: Annotated[Path | None, Option(help="Write the numbers as JSON.")] = None,
+    seed: Annotated[int, Option(help="Seed of the hidden cells and of the router.")] = 0,
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Say how many hidden cells each way of combining gets right, and whether a router is needed.
 

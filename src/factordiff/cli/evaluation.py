@@ -15,10 +15,10 @@ from rich.table import Table
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.method import spec
 from factordiff.composition.router_store import check_experts, load_router
-from factordiff.devices import choose_device, device_name
+from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
 from factordiff.engine.auto import AutoEngine
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.runs import OWN, RunContext, RunSettings, header, run_row
+from factordiff.evaluation.runs import OF_ALL_ROWS, OWN, RunContext, RunSettings, header, run_row
 from factordiff.experts.registry import distinct_names, find_expert
 from factordiff.files import check_outputs
 from factordiff.networks.named import load_named
@@ -30,8 +30,6 @@ from factordiff.report.records import SUFFIX, read_records
 from factordiff.report.run_spec import RunSpec
 
 MOST_CYCLES = 100  # of either kind; they multiply
-SETTINGS = ("particles", "runs", "softness")  # options that belong to a run, not to its name
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,8 @@ class EvalRequest:
     reveal: str = ""  # by default what suits the method
     rounds: int = 1
     data: Path | None = None
+    out: Path | None = None
+    per_task: bool = False
 
     def row(self) -> RunSpec:
         """What is measured."""
@@ -65,16 +65,14 @@ class EvalRequest:
         given = spec(method).check(self.options, names)
         own = {name: given.pop(name) for name in (*OWN, "factors") if name in given}
         own.setdefault("factors", spec(method).factors)
-        others = tuple((name, value) for name, value in given.items() if name not in SETTINGS)
+        others = tuple((name, value) for name, value in given.items() if name not in OF_ALL_ROWS)
         question: Any = self.question
         return RunSpec(names, method, self.split, **own, queries=self.limit, question=question, others=others)
 
     def settings(self, device: torch.device, listed: int) -> RunSettings:
         """How it is run there, on so many queries."""
         gpu = device.type == "cuda"
-        dtype = ("bfloat16" if gpu else "float32") if self.dtype == "auto" else self.dtype
-        if dtype not in DTYPES:
-            raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {self.dtype!r}")
+        dtype = chosen_dtype(self.dtype, device)
         if self.limit is not None and self.limit < 1:
             raise InvalidInput(f"limit: expected at least 1, got {self.limit}")
         if self.cycles is not None and len(self.cycles) != 2:
@@ -91,15 +89,16 @@ class EvalRequest:
             compiled=compiled,
             cycles=self.cycles,
             reveal=self.reveal or spec(self.row().method).reveal,
-            **{name: value for name, value in self.options.items() if name in SETTINGS},
+            **{name: value for name, value in self.options.items() if name in OF_ALL_ROWS},
         )
 
 
-def measure(request: EvalRequest, console: Console, out: Path | None) -> tuple[Outcomes, float]:
+def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
     """Run the evaluation with a progress bar: what came of it, and the seconds of decoding.
 
     The records go to `out`, which continues where it was interrupted.
     """
+    out = request.out
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     if out is not None:
@@ -146,19 +145,12 @@ def measure(request: EvalRequest, console: Console, out: Path | None) -> tuple[O
     return found, file.seconds
 
 
-def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float, per_task: bool) -> None:
+def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float) -> None:
     """Print accuracy with its interval, pixel accuracy, passes and the time of decoding."""
     subset = "" if request.limit is None else f" (the first {len(found)} queries only)"
     table = Table(title=f"{'+'.join(request.experts)}, {request.split}{subset}", title_justify="left")
-    for heading in (
-        "method",
-        "queries",
-        "exact [95 %]",
-        "cut to shape",
-        "pixel",
-        "passes nominal",
-        "executed",
-    ):
+    headings = ("method", "queries", "exact [95 %]", "cut to shape", "pixel", "passes nominal", "executed")
+    for heading in headings:
         table.add_column(heading, justify="right")
     name = request.row().method
     table.add_row(
@@ -175,7 +167,7 @@ def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float
         f"decoded in {seconds:.3g} s ({len(found) / seconds:.4g} a second), compilation apart",
         highlight=False,
     )
-    if per_task:
+    if request.per_task:
         worst = Table("task", "exact", "queries")
         counts = found.per_task_counts()
         for task, right in sorted(found.per_task().items(), key=lambda pair: pair[1]):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
+from typer import Argument, Option
 
 from factordiff.cli.app import app
 
@@ -18,25 +18,25 @@ CAPTION = "exact accuracy; * of the first queries of the list: factordiff expert
 
 
 @app.command()
-def experts(
-    name: Annotated[str, typer.Argument(help="Show this expert's card: a name or a folder.")] = "",
-) -> None:
+def experts(name: Annotated[str, Argument(help="Show this expert's card: a name or a folder.")] = "") -> None:
     """List the experts that come with the package, with their figures.
 
     Example: factordiff experts trans-full
     """
     from factordiff.experts.registry import SMALL, find_expert, shipped_experts
+    from factordiff.files import read_regular
     from factordiff.printable import visible
     from factordiff.report.card import CARD
 
     console = Console()
     if name:
         path = find_expert(name).folder / CARD
-        console.print(
-            Markdown(visible(_without_front_matter(_card(path))))
-            if path.is_file()
-            else f"{name} has no card yet"
-        )
+        if not path.is_file():
+            console.print(f"{name} has no card yet")
+            return
+        text = read_regular(path).decode(errors="replace")
+        below_front_matter = text.split("---\n", 2)[2] if text.startswith("---\n") else text
+        console.print(Markdown(visible(below_front_matter)))
         return
     names, of_text = shipped_experts(), shipped_experts(of_text=True)
     if not names + of_text:
@@ -74,21 +74,11 @@ def _row(folder: Path) -> list[str]:
     return cells
 
 
-def _card(path: Path) -> str:
-    from factordiff.files import read_regular
-
-    return read_regular(path).decode(errors="replace")
-
-
-def _without_front_matter(text: str) -> str:
-    return text.split("---\n", 2)[2] if text.startswith("---\n") else text
-
-
 @app.command()
 def card(
-    folder: Annotated[Path, typer.Argument(help="The expert's folder: config.json and model.safetensors.")],
-    records: Annotated[list[Path], typer.Argument(help="Files written by eval --out or reproduce.")],
-    run: Annotated[Path | None, typer.Option(help="The folder of the training run, for its length.")] = None,
+    folder: Annotated[Path, Argument(help="The expert's folder: config.json and model.safetensors.")],
+    records: Annotated[list[Path], Argument(help="Files written by eval --out or reproduce.")],
+    run: Annotated[Path | None, Option(help="The folder of the training run, for its length.")] = None,
 ) -> None:
     """Write an expert's card and figures from records of its evaluations.
 
@@ -105,8 +95,8 @@ def card(
 
 @app.command()
 def store(
-    expert: Annotated[str, typer.Argument(help="The expert: a name, a folder, or a training run.")],
-    folder: Annotated[Path, typer.Argument(help="Where to write it.")],
+    expert: Annotated[str, Argument(help="The expert: a name, a folder, or a training run.")],
+    folder: Annotated[Path, Argument(help="Where to write it.")],
 ) -> None:
     """Write an expert in bfloat16, half the size: as the shipped ones are. Its figures are those of the new file.
 

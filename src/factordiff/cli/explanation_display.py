@@ -7,7 +7,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from factordiff.cli.terminal_grids import letter
+from factordiff.cli.terminal_grids import EXPERTS
 from factordiff.printable import printable
 from factordiff.solving.explanation import Decision, Explanation, Opinion
 
@@ -19,7 +19,7 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     named = enumerate(zip(explanation.experts, explanation.temperatures, strict=True))
     console.print(
         "; ".join(
-            f"{letter(index)} {printable(name)}, temperature {temperature:g}"
+            f"{EXPERTS.letter(index)} {printable(name)}, temperature {temperature:g}"
             for index, (name, temperature) in named
         ),
         style="dim",
@@ -47,7 +47,7 @@ def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
     for heading in ("step", "cell", "color"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("by", no_wrap=True)
-    letters = [letter(index) for index in range(len(explanation.experts))]
+    letters = [EXPERTS.letter(index) for index in range(len(explanation.experts))]
     for one in ("",) if stacked else letters:
         if stacked:
             table.add_column("", no_wrap=True)
@@ -66,7 +66,11 @@ def explanation_table(explanation: Explanation, stacked: bool = False) -> Table:
 
 
 def _about(decision: Decision, explanation: Explanation) -> list[str]:
-    who = "all" if decision.decided_by is None else letter(explanation.experts.index(decision.decided_by))
+    who = (
+        "all"
+        if decision.decided_by is None
+        else EXPERTS.letter(explanation.experts.index(decision.decided_by))
+    )
     color = f"{decision.color}{'*' if decision.disputed else ' '}"
     return [str(decision.step), f"{decision.row},{decision.column}", color, who]
 

@@ -5,54 +5,51 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from factordiff.cli.app import app
+
+Data = Annotated[
+    Path | None,
+    Option(help="A safetensors file with `answers` (item, cell) in place of ARC's validation queries."),
+]
+Layout = Annotated[str, Option(help="With --data: height x width of the cells, as 10x10.")]
 
 
 @app.command("fit")
 def fit_command(
-    experts: Annotated[str, typer.Argument(help="Names or folders of experts, joined by commas.")],
+    experts: Annotated[str, Argument(help="Names or folders of experts, joined by commas.")],
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             help="learned (a router), or the method whose numbers are fitted: routing, product, mixture, superdiff, "
             "rne, evidence."
         ),
     ] = "learned",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the result. By default runs/fit-EXPERTS-METHOD.")
+        Path | None, Option(help="Folder of the result. By default runs/fit-EXPERTS-METHOD.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="A safetensors file with `answers` (item, cell) in place of ARC's validation queries."
-        ),
-    ] = None,
-    layout: Annotated[str, typer.Option(help="With --data: height x width of the cells, as 10x10.")] = "",
-    items: Annotated[
-        int, typer.Option(help="Queries that are fitted on, of 30 instances of each task.")
-    ] = 720,
-    held: Annotated[int, typer.Option(help="Queries that choose, of the 10 others.")] = 240,
-    rounds: Annotated[int, typer.Option(help="Repeat them with other demonstrations.")] = 1,
-    budget: Annotated[
-        int, typer.Option(help="Settings tried on the held-out queries; the same for all.")
-    ] = 8,
-    kind: Annotated[str, typer.Option(help="Of a router: shared (small) or neighbourhood.")] = "shared",
-    head: Annotated[str, typer.Option(help="Of a router: mixture, product, or both are tried.")] = "both",
-    bias: Annotated[bool, typer.Option("--bias", help="A number per expert in the router.")] = False,
+    data: Data = None,
+    layout: Layout = "",
+    items: Annotated[int, Option(help="Queries that are fitted on, of 30 instances of each task.")] = 720,
+    held: Annotated[int, Option(help="Queries that choose, of the 10 others.")] = 240,
+    rounds: Annotated[int, Option(help="Repeat them with other demonstrations.")] = 1,
+    budget: Annotated[int, Option(help="Settings tried on the held-out queries; the same for all.")] = 8,
+    kind: Annotated[str, Option(help="Of a router: shared (small) or neighbourhood.")] = "shared",
+    head: Annotated[str, Option(help="Of a router: mixture, product, or both are tried.")] = "both",
+    bias: Annotated[bool, Option("--bias", help="A number per expert in the router.")] = False,
     complement: Annotated[
-        bool, typer.Option("--complement", help="Logits of the router's own: no composition alone.")
+        bool, Option("--complement", help="Logits of the router's own: no composition alone.")
     ] = False,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="The router sees how well experts predicted what is visible.")
+        bool, Option("--evidence", help="The router sees how well experts predicted what is visible.")
     ] = False,
-    steps: Annotated[int, typer.Option(help="Steps of a router's fit.")] = 600,
-    measure: Annotated[bool, typer.Option(help="Answer the held-out queries with the chosen router.")] = True,
-    reveal: Annotated[str, typer.Option(help="Reveal rule of the answers; by default what suits.")] = "",
-    seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    steps: Annotated[int, Option(help="Steps of a router's fit.")] = 600,
+    measure: Annotated[bool, Option(help="Answer the held-out queries with the chosen router.")] = True,
+    reveal: Annotated[str, Option(help="Reveal rule of the answers; by default what suits.")] = "",
+    seed: Annotated[int, Option(help="Seed of the fit.")] = 0,
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Fit what a method leaves open, and say what was tried. The experts stay as they are.
 

@@ -23,8 +23,7 @@ from factordiff.devices import choose_device
 from factordiff.errors import InvalidInput
 from factordiff.experts.registry import CONFIG
 from factordiff.files import check_folder, check_outputs, write_whole
-from factordiff.fitting.data import FittingData
-from factordiff.fitting.data_file import read_data
+from factordiff.fitting.data import FittingData, read_data
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.fit_folder import IDENTITY
 from factordiff.fitting.heads import chosen_heads

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.method_options import MethodCommand, given_options
@@ -23,31 +23,31 @@ SEQUENCES = (".fasta", ".fa", ".faa", ".tsv", ".airr", ".tab")  # what antibodie
 def infill(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A text, or antibodies: .fasta, .fa, .airr or .tsv, also .gz."),
+        Argument(metavar="FILE", help="A text, or antibodies: .fasta, .fa, .airr or .tsv, also .gz."),
     ],
     mask: Annotated[
         str,
-        typer.Option(
+        Option(
             help="A share such as 0.3; of a text also lines such as 10-14 or 3,7-9, of AIRR files regions such as cdr3."
         ),
     ] = "0.15",
     experts: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Names or folders of experts, joined by commas; the first wins ties. By default text-prose,text-code, "
             "of antibodies sapiens,antiberty."
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
+    method: Annotated[str, Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[
-        str, typer.Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
+        str, Option(help="fast, exact (one cell per pass), or a rule such as margin:0.9.")
     ] = "fast",
     temperature: Annotated[
-        float | None, typer.Option(min=0.0, help="0 takes the likeliest characters, above 0 draws them.")
+        float | None, Option(min=0.0, help="0 takes the likeliest characters, above 0 draws them.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the filled text into this file.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Of what is hidden by a share, and of drawn characters.")] = 0,
+    out: Annotated[Path | None, Option(help="Write the filled text into this file.")] = None,
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int, Option(help="Of what is hidden by a share, and of drawn characters.")] = 0,
 ) -> None:
     """Hide some of a file, fill it in again, and show who decided each character.
 

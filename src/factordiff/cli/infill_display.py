@@ -14,7 +14,7 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.terminal_grids import letter
+from factordiff.cli.terminal_grids import EXPERTS, colored
 from factordiff.files import write_whole
 from factordiff.printable import visible
 from factordiff.team.infill import Document, Infilled, Progress, infill
@@ -55,9 +55,9 @@ def _fill_one(
             team, x_t, document.window, temperature=temperature, seed=seed, on_cell=_progress(status, begun)
         )
     text = document.shown(filled.x_0, hidden)
-    colored = console.color_system is not None and not console.no_color
-    console.print(drawn(text, filled, colored), end="" if text.endswith("\n") else "\n")
-    console.print(legend(team, filled, document.unit, colored))
+    in_color = colored(console)
+    console.print(drawn(text, filled, in_color), end="" if text.endswith("\n") else "\n")
+    console.print(legend(team, filled, document.unit, in_color))
     right = int((filled.x_0 == x_0)[hidden].sum())
     console.print(
         f"{right} of {int(hidden.sum())} hidden {document.unit} as they were; {' + '.join(team.names)}, "
@@ -78,7 +78,7 @@ def _progress(status: Status, begun: float) -> Progress:
     return hear
 
 
-def drawn(text: str, filled: Infilled, colored: bool) -> Text:
+def drawn(text: str, filled: Infilled, in_color: bool) -> Text:
     """The text; filled characters stand on their expert's color, or have its letter below where there are no colors."""
     shown = Text()
     position = 0
@@ -87,31 +87,32 @@ def drawn(text: str, filled: Infilled, colored: bool) -> Text:
         hidden, who = filled.hidden[here].tolist(), filled.decided_by[here].tolist()
         position += len(line)
         for character, was_hidden, expert in zip(visible(line), hidden, who, strict=True):
-            if was_hidden and colored:
+            if was_hidden and in_color:
                 style = Style(bold=True, reverse=expert < 0)
                 color = Style(bgcolor=expert_color(expert), color="black") if expert >= 0 else Style()
                 shown.append(character, style + color)
             else:
                 shown.append(character)
-        if not colored and any(hidden):
+        if not in_color and any(hidden):
             marks = "".join(_mark(one, two) for one, two in zip(hidden, who, strict=True)).rstrip()
             shown.append(("" if line.endswith("\n") else "\n") + marks + "\n")
     return shown
 
 
 def _mark(was_hidden: bool, expert: int) -> str:
-    return " " if not was_hidden else "*" if expert < 0 else letter(expert)
+    return " " if not was_hidden else "*" if expert < 0 else EXPERTS.letter(expert)
 
 
-def legend(team: Team, filled: Infilled, unit: str, colored: bool) -> Text:
+def legend(team: Team, filled: Infilled, unit: str, in_color: bool) -> Text:
     """Which color or letter is whose, and how many cells each decided."""
     shown = Text()
     who = filled.decided_by[filled.hidden]
     for index, name in enumerate(team.names):
         shown.append(
-            "  " if colored else letter(index), Style(bgcolor=expert_color(index)) if colored else ""
+            "  " if in_color else EXPERTS.letter(index),
+            Style(bgcolor=expert_color(index)) if in_color else "",
         )
         shown.append(f" {name}: {int((who == index).sum())} {unit}   ")
     if bool((who < 0).any()):
-        shown.append(f"{'' if colored else '* '}{NOBODY_ALONE}: {int((who < 0).sum())} {unit}")
+        shown.append(f"{'' if in_color else '* '}{NOBODY_ALONE}: {int((who < 0).sum())} {unit}")
     return shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
 from factordiff.cli.app import app
 from factordiff.errors import InvalidInput, MissingDependency, Unavailable
@@ -23,35 +23,35 @@ LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 def play(
     experts: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Names or folders of experts, joined by commas; by default the shipped ones of the paper's tables."
         ),
     ] = "",
-    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8000,
+    port: Annotated[int, Option(help="0 takes any free port.")] = 8000,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; other machines can reach anything but 127.0.0.1.")
+        str, Option(help="Address to listen on; other machines can reach anything but 127.0.0.1.")
     ] = "127.0.0.1",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    threads: Annotated[int, typer.Option(help="Processor threads of the one compute worker.")] = 1,
-    queue: Annotated[int, typer.Option(help="Requests that may wait.")] = 8,
-    deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 60.0,
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
+    threads: Annotated[int, Option(help="Processor threads of the one compute worker.")] = 1,
+    queue: Annotated[int, Option(help="Requests that may wait.")] = 8,
+    deadline: Annotated[float, Option(help="Seconds that a request may take.")] = 60.0,
     export: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Write the stories as a site that needs no server into a new folder, and start none.",
         ),
     ] = "",
     with_experts: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--with-experts",
             help="With --export: the site also solves, in the browser; it is larger, and needs a static host.",
         ),
     ] = False,
     curate: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="STORY",
             help="Name the published tasks on which a story comes out as it is meant to, and start no server.",
         ),

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -17,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
-from factordiff.devices import choose_device, device_name
+from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, other_weights, write_report
@@ -40,7 +39,6 @@ from factordiff.report.tarball import TARBALL, pack, unpack
 from factordiff.training.machines import join, leave
 
 RECORDS = "records"
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class ReproduceRequest:
     steps: int
     particles: int
     dtype: str
-    experts: list[str]
+    experts: list[str] | None
     compile: bool | None
     commit: str
 
@@ -125,9 +123,7 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
     folders = _folders(request.experts)
     device = choose_device(request.device)
     gpu = device.type == "cuda"
-    dtype = ("bfloat16" if gpu else "float32") if request.dtype == "auto" else request.dtype
-    if dtype not in DTYPES:
-        raise InvalidInput(f"dtype: expected auto, float32 or bfloat16, got {request.dtype!r}")
+    dtype = chosen_dtype(request.dtype, device)
     # The experts are compiled once for all rows of a run.
     compiled = gpu and request.limit is None if request.compile is None else request.compile
     settings = RunSettings(
@@ -235,9 +231,9 @@ def _unpacked(out: Path) -> None:
         unpack(out / TARBALL, out / RECORDS)
 
 
-def _folders(given: list[str]) -> dict[str, str]:
+def _folders(given: list[str] | None) -> dict[str, str]:
     folders = {}
-    for pair in given:
+    for pair in given or ():
         name, equals, folder = pair.partition("=")
         if not equals or not name or not folder:
             raise InvalidInput(f"expert: expected NAME=FOLDER, got {pair!r}")

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 import typer
 
 from factordiff.cli.app import app
-from factordiff.cli.solve import SOME_REFUSED
+from factordiff.cli.solve import SOME_REFUSED, Source
 
 
 @app.command()
-def show(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK",
-            help="A task file, a folder, a challenges file, - for stdin, or the id of a published task.",
-        ),
-    ],
-) -> None:
+def show(source: Source) -> None:
     """Draw tasks: what is shown, what is asked, and the answers where they are known.
 
     Example: factordiff show 0ca9ddb6

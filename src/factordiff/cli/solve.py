@@ -8,49 +8,51 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.method_options import MethodCommand, given_options
 from factordiff.errors import InvalidInput
 
 SOME_REFUSED = 3
+Source = Annotated[
+    str,
+    Argument(
+        metavar="TASK",
+        help="A task file, a folder, a challenges file, - for stdin, or the id of a published task.",
+    ),
+]
 
 
 @app.command(cls=MethodCommand)
 def solve(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK",
-            help="A task file, a folder, a challenges file, - for stdin, or the id of a published task.",
-        ),
-    ],
+    source: Source,
     experts: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Names or folders of experts, joined by commas; the first wins ties. By default trans-full,conv-full."
         ),
     ] = None,
     team: Annotated[
-        str, typer.Option(help="A whole team with its numbers: full+full, occ+full, col+occ, or a file.")
+        str, Option(help="A whole team with its numbers: full+full, occ+full, col+occ, or a file.")
     ] = "",
-    method: Annotated[str, typer.Option(help="How they answer together; see the guide.")] = "routing",
+    method: Annotated[str, Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[
         str,
-        typer.Option(
+        Option(
             help="fast, exact (one cell per pass), or a rule such as margin:0.9; by default what suits the method."
         ),
     ] = "",
-    picture: Annotated[Path | None, typer.Option(help="Draw all answers into this PNG.")] = None,
-    animate: Annotated[Path | None, typer.Option(help="Show how they filled, as a GIF.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write every step as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write all answers into one page (HTML).")] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the demonstrations too.")] = False,
-    attempts: Annotated[int, typer.Option(min=1, max=2, help="1 leaves the second attempt out.")] = 2,
-    explain: Annotated[bool, typer.Option("--explain", help="Say who decided each cell, and why.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write an ARC Prize submission (JSON).")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
+    picture: Annotated[Path | None, Option(help="Draw all answers into this PNG.")] = None,
+    animate: Annotated[Path | None, Option(help="Show how they filled, as a GIF.")] = None,
+    trace: Annotated[Path | None, Option(help="Write every step as JSON.")] = None,
+    html: Annotated[Path | None, Option(help="Write all answers into one page (HTML).")] = None,
+    show: Annotated[bool, Option("--show", help="Show the demonstrations too.")] = False,
+    attempts: Annotated[int, Option(min=1, max=2, help="1 leaves the second attempt out.")] = 2,
+    explain: Annotated[bool, Option("--explain", help="Say who decided each cell, and why.")] = False,
+    out: Annotated[Path | None, Option(help="Write an ARC Prize submission (JSON).")] = None,
+    device: Annotated[str, Option(help="auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int, Option(help="Seed of methods that draw.")] = 0,
 ) -> None:
     """Answer ARC tasks with a team of experts.
 

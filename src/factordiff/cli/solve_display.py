@@ -22,17 +22,11 @@ from factordiff.cli.submission import Submission
 from factordiff.cli.terminal import LenientStream
 from factordiff.cli.terminal_grids import plain_console
 from factordiff.errors import FileError, InvalidInput
-from factordiff.files import check_outputs
+from factordiff.files import check_outputs, write_whole
 from factordiff.printable import printable
 from factordiff.solving.answer import Answer, Refusal, TaskAnswers
-from factordiff.solving.page import page, save_page
-from factordiff.solving.pictures import (
-    animation,
-    check_ending,
-    picture,
-    save_animation,
-    save_picture,
-)
+from factordiff.solving.page import page
+from factordiff.solving.pictures import animation, check_ending, picture, save_animation, save_picture
 from factordiff.solving.solver import check_task, solve
 from factordiff.solving.sources import would_be_read
 from factordiff.solving.wording import tally
@@ -57,16 +51,12 @@ class Outputs:
 
     def check(self, source: Path | None) -> None:
         """Refuse bad file names before any work is done; `source` is what is read."""
-        if self.picture is not None:
-            check_ending("--picture", self.picture, (".png",))
-        if self.animate is not None:
-            check_ending("--animate", self.animate, (".gif",))
-        if self.html is not None:
-            check_ending("--html", self.html, (".html",))
+        for option, ending in (("--picture", ".png"), ("--animate", ".gif"), ("--html", ".html")):
+            if option in self.files():
+                check_ending(option, self.files()[option], ending)
         read = [] if source is None else [source]
-        if source is not None and os.path.isdir(
-            source
-        ):  # what is written into it would be a task the next time
+        # What is written into a folder of tasks would be a task the next time.
+        if source is not None and os.path.isdir(source):
             read = [file for file in self.files().values() if would_be_read(file, source)]
         check_outputs(self.files(), read)
 
@@ -91,7 +81,7 @@ class Outputs:
         if self.animate is not None and answers:
             save_animation([frame for answer in answers for frame in animation(answer)], self.animate)
         if self.html is not None:
-            save_page(page(solved, self.explain), self.html)
+            write_whole(self.html, page(solved, self.explain).encode())
         pictured = [self.picture, self.animate] if answers else []
         return [file for file in (self.out, self.trace, *pictured, self.html) if file is not None]
 

@@ -48,7 +48,7 @@ class Palette:
 
 
 ARC = Palette(COLORS, (0, 4, 9, 2, 11, 7, 13, 3, 14, 1), "0123456789")
-EXPERTS = Palette(EXPERT_COLORS, (12, 3, 10, 5, 11, 8), LETTERS)
+EXPERTS = Palette(EXPERT_COLORS, (12, 3, 10, 5, 11, 8), LETTERS)  # from the 63rd on letters come again
 MARKS = Palette(("#303030", "#ff4136"), (0, 9), ".x")
 
 
@@ -72,11 +72,6 @@ def plain_console(stream: Any = None) -> Console:
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
     return Console(highlight=False, file=stream, width=PLAIN_WIDTH)
-
-
-def letter(index: int) -> str:
-    """The sign that stands for an expert where there are no colors; small letters first, from the 63rd on again."""
-    return LETTERS[index % len(LETTERS)]
 
 
 def colored(console: Console) -> bool:
@@ -158,7 +153,10 @@ def _compact_lines(console: Console, panel: Panel) -> list[Text]:
     if not colored(console):
         return [Text("".join(map(palette.letter, row)), no_wrap=True) for row in rows]
     if console.options.ascii_only:
-        return [_line(row, lambda label: (" ", _style(console, palette, label))) for row in rows]
+        return [
+            Text.assemble(*((" ", _style(console, palette, label)) for label in row), no_wrap=True)
+            for row in rows
+        ]
     color = _color_of(console, palette)
     lines = []
     for top in range(0, len(rows), 2):
@@ -168,10 +166,6 @@ def _compact_lines(console: Console, panel: Panel) -> list[Text]:
             line.append("▀", Style.from_color(color(upper), None if lower is None else color(lower)))
         lines.append(line)
     return lines
-
-
-def _line(row: Sequence[int], cell: Callable[[int], tuple[str, Style]]) -> Text:
-    return Text.assemble(*map(cell, row), no_wrap=True)
 
 
 def _color_of(console: Console, palette: Palette) -> Callable[[int], Color]:

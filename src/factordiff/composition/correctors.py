@@ -30,6 +30,8 @@ from factordiff.types import ExpertLogProbs
 class Corrected(Composition):
     r"""A proposal with the exponents $\beta_m$ of the target its particles are weighted towards."""
 
+    remembers = True  # its weights belong to the path
+
     def __init__(self, proposal: Composition, beta: Sequence[float] | None = None) -> None:
         self.proposal = proposal
         self.beta = checked("beta", beta, positive=False)
@@ -46,11 +48,6 @@ class Corrected(Composition):
     def by_cell(self) -> bool:
         """As the proposal, unless the cells of a row share their speaker: their weight is joint then."""
         return self.proposal.by_cell and not isinstance(self.proposal, SuperDiff)
-
-    @property
-    def remembers(self) -> bool:
-        """Yes: its weights belong to the path."""
-        return True
 
     def __repr__(self) -> str:
         return f"Corrected({self.proposal!r}, beta={self.beta})"

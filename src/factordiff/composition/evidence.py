@@ -49,6 +49,8 @@ class Evidence(Composition):
     Paper: Eq. (8); the weights are ours.
     """
 
+    remembers = True  # weights are earned on the way
+
     def __init__(
         self,
         partition: Partition | None = None,
@@ -171,11 +173,6 @@ class Evidence(Composition):
                 f"got shape {tuple(self.kernel.shape)}"
             )
         return self._moved_to("kernel", self.kernel, state)
-
-    @property
-    def remembers(self) -> bool:
-        """Yes: weights are earned on the way."""
-        return True
 
     def __repr__(self) -> str:
         shape = "whole" if self.partition is None else "partition"

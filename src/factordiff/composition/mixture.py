@@ -35,6 +35,8 @@ class Mixture(Composition):
     Paper: Eq. (2).
     """
 
+    by_cell = True
+
     def __init__(self, weights: Sequence[float] | None = None) -> None:
         self.weights = checked_weights(weights)
 
@@ -42,11 +44,6 @@ class Mixture(Composition):
         """The mixed distribution of each cell."""
         weights = per_expert("weights", self.weights, len(log_probs), 1.0, log_probs)
         return Composed(mixture(log_probs, (weights / weights.sum()).log()))
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes."""
-        return True
 
     def __repr__(self) -> str:
         return "Mixture()" if self.weights is None else f"Mixture({list(self.weights)})"

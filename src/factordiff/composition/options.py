@@ -124,10 +124,7 @@ WEIGHTS = Option("weights", "Weights of the mixture.", per_expert=True)
 BETA = Option("beta", "Exponents of the product.", per_expert=True)
 TEMPERATURES = Option("temperatures", "Routing temperatures.", per_expert=True, above=True)
 FACTORS = Option(
-    "factors",
-    f"{', '.join(EXAMPLES)} (evidence alone), or labels.",
-    kind="factors",
-    default="pixel",
+    "factors", f"{', '.join(EXAMPLES)} (evidence alone), or labels.", kind="factors", default="pixel"
 )
 BIAS = Option("bias", "Added to the densities.", per_expert=True, least=-math.inf, usual=0.0)
 PARTICLES = Option("particles", "Particles of each item.", kind="whole", default=8, least=1.0, most=100_000.0)

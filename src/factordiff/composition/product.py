@@ -50,17 +50,14 @@ class Product(Composition):
     Paper: Eq. (3), (7).
     """
 
+    by_cell = True
+
     def __init__(self, beta: Sequence[float] | None = None) -> None:
         self.beta = checked("beta", beta, positive=False)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The normalised product at each cell and its log mass."""
         return product(log_probs, per_expert("beta", self.beta, len(log_probs), 1.0, log_probs))
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes."""
-        return True
 
     def __repr__(self) -> str:
         return "Product()" if self.beta is None else f"Product({list(self.beta)})"
@@ -73,15 +70,12 @@ class GeometricMean(Composition):
     Paper: Eq. (3), Table 2.
     """
 
+    by_cell = True
+
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The normalised geometric mean at each cell and its log mass."""
         experts = len(log_probs)
         return product(log_probs, per_expert("beta", None, experts, 1.0 / experts, log_probs))
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes."""
-        return True
 
     def __repr__(self) -> str:
         return "GeometricMean()"

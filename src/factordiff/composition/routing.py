@@ -10,13 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
-from factordiff.composition.confidence import (
-    AGGREGATES,
-    Aggregate,
-    aggregate_log_doubt,
-    log_doubt,
-    temper,
-)
+from factordiff.composition.confidence import AGGREGATES, Aggregate, aggregate_log_doubt, log_doubt, temper
 from factordiff.composition.factors import Labels, Partition, labels_for
 from factordiff.composition.method import declare
 from factordiff.composition.options import FACTORS, TEMPERATURES, Option

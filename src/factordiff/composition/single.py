@@ -13,6 +13,8 @@ from factordiff.types import ExpertLogProbs
 class Single(Composition):
     """One expert alone: the composition that does nothing."""
 
+    by_cell = True
+
     def __init__(self, expert: int = 0) -> None:
         if expert < 0:
             raise InvalidInput(f"expert: expected the index of an expert (0 or more), got {expert}")
@@ -23,11 +25,6 @@ class Single(Composition):
         if self.expert >= len(log_probs):
             raise InvalidInput(f"expert: expected an index below {len(log_probs)}, got {self.expert}")
         return Composed(log_probs[self.expert])
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes."""
-        return True
 
     def __repr__(self) -> str:
         return f"Single({self.expert})"

@@ -44,6 +44,8 @@ class SuperDiff(Composition):
     Paper: Eq. (4).
     """
 
+    by_cell = True  # whoever speaks for a row is drawn once for all its cells
+
     def __init__(
         self,
         weights: Sequence[float] | None = None,
@@ -64,11 +66,6 @@ class SuperDiff(Composition):
         log_omega = (weights / weights.sum()).log()[:, None]
         log_kappa = responsibilities(like, self.temperature, bias[:, None], log_omega)
         return Composed(mixture(log_probs, log_kappa), log_kappa=log_kappa)
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes: whoever speaks for a row is drawn once for all its cells."""
-        return True
 
     @property
     def remembers(self) -> bool:

@@ -40,6 +40,8 @@ class Views(Composition):
     Paper: "subset/view of variables", Eq. (8); the factorisation is ours.
     """
 
+    by_cell = True
+
     def __init__(self, occupancy: int = 0, color: int = 1) -> None:
         self.occupancy = occupancy
         self.color = color
@@ -60,11 +62,6 @@ class Views(Composition):
         """The product of the two views, exactly normalised."""
         log_bg, log_fg, given_fg = self._parts(log_probs)
         return Composed(torch.cat([log_bg.unsqueeze(-1), log_fg.unsqueeze(-1) + given_fg], dim=-1))
-
-    @property
-    def by_cell(self) -> bool:
-        """Yes."""
-        return True
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(occupancy={self.occupancy}, color={self.color})"

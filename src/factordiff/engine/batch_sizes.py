@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.values import Whole
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,7 @@ class BatchSizes:
     sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
-            raise InvalidInput(f"batch: expected a whole number of at least 1, got {self.rows!r}")
+        Whole(1).read(self.rows, "batch")
         if self.sizes and (min(self.sizes) < 1 or max(self.sizes) < self.rows):
             raise InvalidInput(
                 f"batch: expected sizes of at least 1 that reach up to {self.rows} rows, got {list(self.sizes)}"

@@ -19,7 +19,7 @@ from factordiff.engine.fast_network import fast_form
 from factordiff.engine.queue import Queue
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.experts.top_k import check_k
+from factordiff.experts.top_k import KEPT
 from factordiff.networks.network import Network
 from factordiff.sampling.particles import RESAMPLING
 from factordiff.sampling.request import Selection, check_condition, check_request, check_trace
@@ -60,7 +60,7 @@ class Engine:
         if self.chunk is not None and not (whole and self.chunk >= 1):
             raise InvalidInput(f"chunk: expected a number of bytes, 1 or more, got {self.chunk!r}")
         if self.top_k is not None:
-            check_k(self.top_k)
+            KEPT.read(self.top_k, "top_k")
 
     def asked(self, experts: Sequence[Expert]) -> list[Expert]:
         """The experts as this engine asks them."""

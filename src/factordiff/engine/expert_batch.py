@@ -12,7 +12,7 @@ from torch import Tensor
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.experts.expert import Expert, take
+from factordiff.experts.expert import Expert, mapped, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, check_shape, side_by_side, sum_error
 from factordiff.state import SamplerState
 from factordiff.streams import hash_words
@@ -176,20 +176,17 @@ class ExpertBatch:
 
 def part_of(condition: Any, items: Int[Tensor, " some"]) -> Any:
     """The conditions of some of the items, whatever holds them."""
-    if condition is None:
-        return None
-    if isinstance(condition, dict):
-        return {key: part_of(part, items) for key, part in condition.items()}
-    if isinstance(condition, tuple):
-        parts = [part_of(part, items) for part in condition]
-        return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
-    try:
-        return condition[items]
-    except TypeError as error:
-        raise InvalidInput(
-            "condition: in batches, expected None, something that can be indexed by items, or a tuple or dict "
-            f"of such, got {type(condition).__name__}"
-        ) from error
+
+    def taken(part: Any) -> Any:
+        try:
+            return None if part is None else part[items]
+        except TypeError as error:
+            raise InvalidInput(
+                "condition: in batches, expected None, something that can be indexed by items, or a tuple or dict "
+                f"of such, got {type(part).__name__}"
+            ) from error
+
+    return mapped(condition, taken)
 
 
 def joined(one: Any, other: Any) -> Any:

@@ -12,7 +12,6 @@ from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.networks.network import Network
 from factordiff.types import CellLogProbs, Tokens
-from factordiff.vocabulary import Vocabulary
 
 VERSIONS = 128
 # On a GPU torch 2.11 spoils some rows of a mean over demonstrations that a layer norm follows, others in every process:
@@ -33,6 +32,7 @@ class FastNetwork:
 
     def __init__(self, network: Network, *, compile: bool | None = None, graphs: bool | None = None) -> None:
         self.network = copy.copy(network)  # shares its weights; the other's parts stay as they are
+        self.vocabulary = network.vocabulary
         cuda = network.vector.is_cuda
         if graphs and not cuda:
             raise Unavailable(
@@ -61,11 +61,6 @@ class FastNetwork:
             ways = {} if name in NEVER_COMPILED else faster
             self._verified.append(CheckedFastPath(name, slow, ways, self.network.dtype))
         self.network.parts = type(plain)(*self._verified)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values it speaks about."""
-        return self.network.vocabulary
 
     @property
     def failure(self) -> str | None:

@@ -18,13 +18,7 @@ from factordiff.composition.method import Method
 from factordiff.engine.decode import decode, drawn_by_weight
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
-from factordiff.evaluation.specialists import (
-    ColorQuestion,
-    ConditionWithTruth,
-    OccupancyQuestion,
-    background_given,
-    occupancy_of,
-)
+from factordiff.evaluation import specialists
 from factordiff.experts.expert import Expert
 from factordiff.report.record import QUESTIONS, Question, Record
 from factordiff.sampling.reveal import RevealRule
@@ -40,10 +34,12 @@ def pose(
     if question == "full":
         return list(experts), condition, torch.full_like(x_0, mask), x_0
     if question == "occupancy":
-        asked: list[Expert] = [OccupancyQuestion(expert) for expert in experts]
-        return asked, ConditionWithTruth(condition, x_0), torch.full_like(x_0, 2), occupancy_of(x_0)
+        asked: list[Expert] = [specialists.OccupancyQuestion(expert) for expert in experts]
+        told = specialists.ConditionWithTruth(condition, x_0)
+        return asked, told, torch.full_like(x_0, 2), specialists.occupancy_of(x_0)
     if question == "color":
-        return [ColorQuestion(expert) for expert in experts], condition, background_given(x_0, mask), x_0
+        asked = [specialists.ColorQuestion(expert) for expert in experts]
+        return asked, condition, specialists.background_given(x_0, mask), x_0
     raise InvalidInput(f"question: expected one of {', '.join(QUESTIONS)}, got {question!r}")
 
 

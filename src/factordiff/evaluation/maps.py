@@ -64,13 +64,7 @@ def way(trace: Trace, item: int, frames: int) -> list[dict[str, list[int]]]:
         return []
     last = len(trace.steps) - 1
     kept = sorted({round(last * frame / max(frames - 1, 1)) for frame in range(frames)})
-    return [
-        {
-            "x": trace.steps[step].x[item][0],
-            "z": _routing(trace, step, item),
-        }
-        for step in kept
-    ]
+    return [{"x": trace.steps[step].x[item][0], "z": _routing(trace, step, item)} for step in kept]
 
 
 def _routing(trace: Trace, step: int, item: int) -> list[int]:

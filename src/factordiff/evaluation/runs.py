@@ -33,6 +33,7 @@ from factordiff.sampling.rules import reveal_rule
 from factordiff.training.machines import Machines
 
 OWN = ("temperatures", "beta", "weights", "resampling")
+OF_ALL_ROWS = ("softness", "particles", "runs")  # options of methods that the settings say
 PARTICLE_METHODS = ("fkc", "rne")
 SPELLED = {"block": "block:2x2", "near2": "near:2"}  # names of factors as they stand in the names of files
 
@@ -102,9 +103,8 @@ def header(
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    return dict(
-        json.loads(json.dumps(values))
-    )  # as a file gives it back: tuples in tuples are lists in lists
+    # As a file gives it back: tuples in tuples are lists in lists.
+    return dict(json.loads(json.dumps(values)))
 
 
 def build_method(
@@ -114,17 +114,8 @@ def build_method(
     if row.method == "floor":  # every expert is asked and the first is believed: what any composition costs
         return Method("floor", Single(0))
     declared = spec(row.method)
-    set_ = {
-        "temperatures": row.temperatures,
-        "beta": row.beta,
-        "weights": row.weights,
-        "resampling": row.resampling,
-        "softness": settings.softness,
-        "particles": settings.particles,
-        "runs": settings.runs,
-    }
     takes = {option.name for option in declared.options}
-    given = {name: value for name, value in set_.items() if name in takes and value is not None}
+    given: dict[str, Any] = {name: getattr(settings, name) for name in OF_ALL_ROWS if name in takes}
     # The settings are of all rows; what a row itself says must be an option of its method.
     given |= {name: value for name in OWN if (value := getattr(row, name)) is not None} | dict(row.others)
     queried = queries.pool[queries.queries[index], 0].to(torch.int64)

@@ -16,7 +16,7 @@ from factordiff.experts.expert import Expert
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
-BACKGROUND, FOREGROUND = 0, 1
+BACKGROUND = 0
 
 
 class ConditionWithTruth(NamedTuple):

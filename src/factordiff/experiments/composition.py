@@ -17,11 +17,10 @@ from __future__ import annotations
 import math
 
 from factordiff.experiments.claims import verdicts
-from factordiff.experiments.experiment import Experiment, paper, percent
+from factordiff.experiments.experiment import Experiment, paper, percent, running
 from factordiff.experiments.overview import protocol_picture
 from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, ExpertGroup, single
 from factordiff.experiments.protocols import AS_PRINTED, PARTICLES, PER_SAMPLE
-from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import READINGS
 from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.findings import read_finding
@@ -75,11 +74,6 @@ def rows() -> list[RunSpec]:
         plan += [row for method in BEYOND_METHODS if (row := beyond_row(pair, method)) is not None]
         plan += [pair.row("routing", BEYOND, factors=factors) for factors in FACTORS]
     return plan
-
-
-def run(runner: Runner) -> None:
-    """Run them."""
-    runner.run(rows())
 
 
 def report(archive: RecordFolder) -> Section:
@@ -184,4 +178,4 @@ def _per_task(archive: RecordFolder, pair: ExpertGroup) -> Table:
     return Table(("task", *shares), lines, f"{pair.name}: exact % of each task", sortable=True)
 
 
-EXPERIMENT = Experiment("composition", rows, run, report)
+EXPERIMENT = Experiment("composition", rows, running(rows), report)

@@ -20,9 +20,12 @@ class Experiment:
     rows: Callable[[], list[RunSpec]]  # what it runs, as far as that is known beforehand
     run: Callable[[Runner], None]
     report: Callable[[RecordFolder], Section]
-    trials: Callable[[], list[tuple[ExpertGroup, str]]] = (
-        list  # the searches on validation: a group and a method each
-    )
+    trials: Callable[[], list[tuple[ExpertGroup, str]]] = list  # searches on validation: a group, a method
+
+
+def running(rows: Callable[[], list[RunSpec]]) -> Callable[[Runner], None]:
+    """What runs an experiment that is its rows and nothing else."""
+    return lambda runner: runner.run(rows())
 
 
 def percent(found: Outcomes | None, planned: int | None = None) -> str:

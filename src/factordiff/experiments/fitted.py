@@ -62,7 +62,7 @@ def run_fitted(runner: Runner, group: ExpertGroup, method: str, queries: int | N
 def report(archive: RecordFolder) -> Section:
     """One line per method, the numbers behind each figure, and what was tried."""
     lines: list[tuple[str, ...] | None] = [
-        fitted_line(archive, PAIRS, m, label) for m, label in METHODS.items()
+        (label, *(fitted_cell(archive, pair, m) for pair in PAIRS)) for m, label in METHODS.items()
     ]
     learned = [learned_cell(archive, pair) for pair in PAIRS]
     lines += [None, (LEARNED, *learned)]
@@ -79,13 +79,6 @@ def report(archive: RecordFolder) -> Section:
         verdicts(archive, ALL_FITTED),
         tuple(table for pair in PAIRS if (table := tried(archive, pair, METHODS)).rows),
     )
-
-
-def fitted_line(
-    archive: RecordFolder, groups: tuple[ExpertGroup, ...], method: str, label: str
-) -> tuple[str, ...]:
-    """A method's line: a figure for each group, with the numbers that were chosen."""
-    return (label, *(fitted_cell(archive, group, method) for group in groups))
 
 
 def fitted_cell(archive: RecordFolder, group: ExpertGroup, method: str) -> str:

@@ -9,6 +9,7 @@ Expected: more wins than losses, a worst loss of a few points.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,39 +179,32 @@ def _verdicts(one: Outcomes, other: Outcomes, routed: Outcomes, protocol: str) -
     contests = [routed.against(one), routed.against(other)]
     only = int((routed.exact & ~one.exact & ~other.exact).sum())
     count, worst = TasksWon.of(hindsight(one, other, routed)), _of_worst_task(one, other, routed)
+    verdict = partial(Verdict, where="Figure 6", protocol=protocol)
     return (
-        Verdict(
+        verdict(
             "routing is well above both experts",
-            "Figure 6",
-            together([WELL_ABOVE.judge(contest.gain) for contest in contests]),
-            "; ".join(contest.points() for contest in contests),
-            WELL_ABOVE.sentence("both differences"),
-            protocol,
+            judgement=together([WELL_ABOVE.judge(contest.gain) for contest in contests]),
+            figures="; ".join(contest.points() for contest in contests),
+            rule=WELL_ABOVE.sentence("both differences"),
         ),
-        Verdict(
+        verdict(
             "some grids are right only in composition",
-            "Figure 6",
-            "confirmed" if only else "not confirmed",
-            f"{only} of {len(routed):,}",
-            "Confirmed: at least one such grid, counted on these queries.",
-            protocol,
+            judgement="confirmed" if only else "not confirmed",
+            figures=f"{only} of {len(routed):,}",
+            rule="Confirmed: at least one such grid, counted on these queries.",
         ),
-        Verdict(
+        verdict(
             "it wins more tasks than it loses against the better expert in hindsight",
-            "Figure 6",
-            wins_more(count),
-            count.words(),
-            WINS_MORE,
-            protocol,
+            judgement=wins_more(count),
+            figures=count.words(),
+            rule=WINS_MORE,
         ),
-        Verdict(
+        verdict(
             f"it is never catastrophically worse (read as: loses less than {100 * CATASTROPHE:.0f} points on any task)",
-            "Figure 6",
-            "confirmed" if worst[0] > -CATASTROPHE else "not confirmed",
-            worst[1],
-            f"Confirmed: no task loses {100 * CATASTROPHE:.0f} points, counted on these queries of these tasks. The "
-            "worst of many tasks looks worse than it is.",
-            protocol,
+            judgement="confirmed" if worst[0] > -CATASTROPHE else "not confirmed",
+            figures=worst[1],
+            rule=f"Confirmed: no task loses {100 * CATASTROPHE:.0f} points, counted on these queries of these tasks. "
+            "The worst of many tasks looks worse than it is.",
         ),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from factordiff.experiments.composition import PAPER as PRINTED_FIGURES
 from factordiff.experiments.composition import printed_rows
-from factordiff.experiments.experiment import Experiment, paper, percent
+from factordiff.experiments.experiment import Experiment, paper, percent, running
 from factordiff.experiments.pairs import (
     BEYOND,
     EARLY,
@@ -23,7 +23,6 @@ from factordiff.experiments.pairs import (
     single,
 )
 from factordiff.experiments.protocols import AS_PRINTED, PRINTED
-from factordiff.experiments.runner import Runner
 from factordiff.experiments.single_experts import PAPER as ALONE
 from factordiff.experts.registry import shipped_experts
 from factordiff.report.document import NOTHING, Section, Table
@@ -43,11 +42,6 @@ def rows() -> list[RunSpec]:
     """All of them alone, and the three pairs as printed; what is not shipped is not run."""
     plan = [single(expert, BEYOND) for expert in experts()]
     return plan + [row for pair in PAPER_PAIRS for row in printed_rows(pair, BEYOND)]
-
-
-def run(runner: Runner) -> None:
-    """Run what is shipped."""
-    runner.run(rows())
 
 
 def report(archive: RecordFolder) -> Section:
@@ -99,4 +93,4 @@ def _caption() -> str:
     return f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
 
 
-EXPERIMENT = Experiment("paper-networks", rows, run, report)
+EXPERIMENT = Experiment("paper-networks", rows, running(rows), report)

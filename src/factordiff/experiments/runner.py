@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -189,31 +190,16 @@ def shipped_experts(
     folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
 ) -> Callable[[str], Known]:
     """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
-    loaded: dict[str, Known] = {}
 
+    @cache
     def known(name: str) -> Known:
-        if name not in loaded:
-            one = load_named(folders.get(name, name), device, dtype)
-            about = one.config["about"]
-            loaded[name] = Known(
-                one.expert,
-                one.objective,
-                one.sha256,
-                int(one.config["parameters"]),
-                about.get("started_from", {}).get("weights", ""),
-            )
-        return loaded[name]
+        one = load_named(folders.get(name, name), device, dtype)
+        began = one.config["about"].get("started_from", {}).get("weights", "")
+        return Known(one.expert, one.objective, one.sha256, int(one.config["parameters"]), began)
 
     return known
 
 
 def arc_queries(dataset: Dataset) -> Callable[[str], EvaluationSet]:
     """The data set's fixed lists, each made once."""
-    made: dict[str, EvaluationSet] = {}
-
-    def queries(split: str) -> EvaluationSet:
-        if split not in made:
-            made[split] = dataset.evaluation(split)  # type: ignore[arg-type]
-        return made[split]
-
-    return queries
+    return cache(dataset.evaluation)

@@ -8,10 +8,9 @@ Expected: a vote of sampled runs stays near the expert's argmax answer.
 
 from __future__ import annotations
 
-from factordiff.experiments.experiment import Experiment, paper, percent
+from factordiff.experiments.experiment import Experiment, paper, percent, running
 from factordiff.experiments.pairs import EARLY, FULL_FULL, ExpertGroup, single
 from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED
-from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import fitted_outcomes
 from factordiff.report.document import Section, Table
 from factordiff.report.outcomes import Outcomes, RecordFolder
@@ -40,11 +39,6 @@ def pair_rows(pair: ExpertGroup) -> dict[str, tuple[str, RunSpec]]:
 def rows() -> list[RunSpec]:
     """Both pairs."""
     return [row for pair in (EARLY, FULL_FULL) for _, row in pair_rows(pair).values()]
-
-
-def run(runner: Runner) -> None:
-    """Run them; rows of other tables are shared."""
-    runner.run(rows())
 
 
 def report(archive: RecordFolder) -> Section:
@@ -115,4 +109,4 @@ def _plateau(pair: ExpertGroup, found: dict[str, Outcomes]) -> Verdict:
     )
 
 
-EXPERIMENT = Experiment("voting", rows, run, report)
+EXPERIMENT = Experiment("voting", rows, running(rows), report)

@@ -25,7 +25,6 @@ class SupportsCells(Protocol):
 
     def log_probs_at(self, x_t: Tokens, encoded: Any, cells: Cells) -> Float[Tensor, "asked value"]:
         """Normalised log-probabilities at these cells, in reading order: row by row, then cell by cell."""
-        ...
 
 
 class CellOutput:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.expert import LeftOut
+from factordiff.experts.expert import LeftOut, mapped
 
 OUTSIDE = -1  # no value at all: what an expert that sees sizes reads in a cell outside a grid
 
@@ -66,13 +66,15 @@ class Condition:
         return self._each(lambda part: part.to(device))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Condition:
-        return Condition(
-            change(self.query),
-            change(self.context_inputs),
-            change(self.context_outputs),
-            change(self.present),
-            None if self.inside is None else Inside(*map(change, self.inside)),
-        )
+        return self.with_grids(change, change(self.present))
+
+    def with_grids(
+        self, change: Callable[[Tensor], Tensor], present: Bool[Tensor, "item frame"]
+    ) -> Condition:
+        """Every grid changed, and where it is; `present` are the demonstrations that are there then."""
+        query, inputs, outputs = map(change, (self.query, self.context_inputs, self.context_outputs))
+        inside = None if self.inside is None else Inside(*map(change, self.inside))
+        return Condition(query, inputs, outputs, present, inside)
 
     def grids(self, sees_sizes: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Query, context inputs and outputs as an expert reads them; one that sees sizes finds OUTSIDE in padding."""
@@ -130,23 +132,17 @@ class Condition:
 def joined(conditions: Sequence[Condition]) -> Condition:
     """The items of several conditions, one after the other; all have the same number of frames."""
     parts = [one.inside for one in conditions if one.inside is not None]
-    return Condition(
-        torch.cat([one.query for one in conditions]),
-        torch.cat([one.context_inputs for one in conditions]),
-        torch.cat([one.context_outputs for one in conditions]),
-        torch.cat([one.present for one in conditions]),
-        Inside(*map(torch.cat, zip(*parts, strict=True))) if len(parts) == len(conditions) else None,
+    inside = Inside(*map(torch.cat, zip(*parts, strict=True))) if len(parts) == len(conditions) else None
+    names = ("query", "context_inputs", "context_outputs", "present")
+    query, inputs, outputs, present = (
+        torch.cat([getattr(one, name) for one in conditions]) for name in names
     )
+    return Condition(query, inputs, outputs, present, inside)
 
 
 def on_device(condition: Any, device: torch.device) -> Any:
     """Any condition where the experts are; what cannot be moved stays."""
-    if isinstance(condition, dict):
-        return {key: on_device(part, device) for key, part in condition.items()}
-    if isinstance(condition, tuple):
-        parts = [on_device(part, device) for part in condition]
-        return type(condition)(*parts) if hasattr(condition, "_fields") else tuple(parts)
-    return condition.to(device) if isinstance(condition, Tensor | Condition) else condition
+    return mapped(condition, lambda part: part.to(device) if isinstance(part, Tensor | Condition) else part)
 
 
 def _expect_shape(name: str, found: Tensor, expected: tuple[int, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -30,15 +30,12 @@ class Expert(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """The values it speaks about."""
-        ...
 
     def encode(self, condition: Any) -> Any:
         """What `log_probs` needs to know about each item, computed once."""
-        ...
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities of every value at every cell."""
-        ...
 
 
 class LeftOut(NamedTuple):
@@ -55,7 +52,6 @@ class Demonstrated(Protocol):
 
     def leave_one_out(self) -> Sequence[LeftOut]:
         """Each demonstration in turn as the question, with the others as its demonstrations."""
-        ...
 
 
 def substitute(
@@ -74,21 +70,28 @@ def substitute(
     return torch.where(revealed.unsqueeze(-1), point_mass, log_probs)
 
 
+def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:
+    """The same structure of tuples, named tuples and dicts, with all that they hold changed."""
+    if isinstance(nested, dict):
+        return {key: mapped(part, change) for key, part in nested.items()}
+    if isinstance(nested, tuple):
+        parts = [mapped(part, change) for part in nested]
+        return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
+    return change(nested)
+
+
 def take(encoded: Any, rows: Tensor) -> Any:
     """The encodings of the given items, one per row, whatever the encoding is made of."""
-    if encoded is None:
-        return None
-    if isinstance(encoded, Tensor):
-        return encoded[rows]
-    if isinstance(encoded, dict):
-        return {key: take(part, rows) for key, part in encoded.items()}
-    if isinstance(encoded, tuple):
-        parts = [take(part, rows) for part in encoded]
-        return type(encoded)(*parts) if hasattr(encoded, "_fields") else tuple(parts)
-    raise InvalidInput(
-        f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(encoded).__name__}; "
-        "an expert's encode() must return something whose first dimension is the item"
-    )
+
+    def taken(part: Any) -> Any:
+        if part is None or isinstance(part, Tensor):
+            return None if part is None else part[rows]
+        raise InvalidInput(
+            f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(part).__name__}; "
+            "an expert's encode() must return something whose first dimension is the item"
+        )
+
+    return None if encoded is None else mapped(encoded, taken)
 
 
 def tensors_of(nested: Any) -> list[Tensor]:
@@ -103,11 +106,4 @@ def tensors_of(nested: Any) -> list[Tensor]:
 
 def rebuilt(nested: Any, tensors: Iterator[Tensor]) -> Any:
     """The same structure around other tensors, taken from an iterator in the order of `tensors_of`."""
-    if isinstance(nested, Tensor):
-        return next(tensors)
-    if isinstance(nested, dict):
-        return {key: rebuilt(part, tensors) for key, part in nested.items()}
-    if isinstance(nested, tuple):
-        parts = [rebuilt(part, tensors) for part in nested]
-        return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
-    return nested
+    return mapped(nested, lambda part: next(tensors) if isinstance(part, Tensor) else part)

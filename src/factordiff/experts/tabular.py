@@ -42,11 +42,11 @@ class TabularExpert:
         totals = tables.flatten(1).sum(1)
         if not torch.allclose(totals, torch.ones_like(totals), atol=1e-9):
             raise InvalidInput(f"joint: expected probabilities that sum to 1, got a sum of {totals.tolist()}")
-        self._vocabulary = Vocabulary(sizes.pop())
+        self.vocabulary = Vocabulary(sizes.pop())
         self.cells = tables.dim() - 1
-        if tables.shape[0] * (self._vocabulary.size + 1) ** self.cells > LARGEST_TABLE:
+        if tables.shape[0] * (self.vocabulary.size + 1) ** self.cells > LARGEST_TABLE:
             raise InvalidInput(
-                f"joint: {self.cells} cells of {self._vocabulary.size} values make a table of more than "
+                f"joint: {self.cells} cells of {self.vocabulary.size} values make a table of more than "
                 f"{LARGEST_TABLE} partial states; use a smaller world"
             )
         # Index `size` along an axis means "masked": the sum over that cell's values. One table then holds
@@ -54,18 +54,13 @@ class TabularExpert:
         for axis in range(1, self.cells + 1):
             tables = torch.cat([tables, tables.sum(axis, keepdim=True)], dim=axis)
         self._marginals = tables.flatten()
-        base = self._vocabulary.size + 1
+        base = self.vocabulary.size + 1
         self._strides = torch.tensor([base**power for power in reversed(range(self.cells))])
         self._table_size = base**self.cells
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values of a cell."""
-        return self._vocabulary
-
     def __repr__(self) -> str:
         tables = self._marginals.numel() // self._table_size
-        return f"TabularExpert(cells={self.cells}, values={self._vocabulary.size}, conditions={tables})"
+        return f"TabularExpert(cells={self.cells}, values={self.vocabulary.size}, conditions={tables})"
 
     def encode(self, condition: Int[Tensor, " item"] | None) -> Int[Tensor, " item"] | None:
         """Which joint each item uses; None stands for the only one."""
@@ -94,7 +89,7 @@ class TabularExpert:
 
     def log_probs(self, x_t: Tokens, encoded: Int[Tensor, " batch"] | None = None) -> CellLogProbs:
         """The exact conditionals; at a revealed cell, a point mass on its value."""
-        size = self._vocabulary.size
+        size = self.vocabulary.size
         here = self._index(x_t, encoded)
         values = torch.arange(size)
         moved = here[:, None, None] + (values - x_t.unsqueeze(-1)) * self._strides[None, :, None]

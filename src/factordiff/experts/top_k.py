@@ -9,6 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.values import Whole
+
+KEPT = Whole(2)  # values at the least: a margin needs two
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class TopK:
     def of(cls, log_probs: Float[Tensor, "cell value"], k: int) -> TopK:
         """The cut form of these distributions."""
         size = log_probs.shape[-1]
-        check_k(k)
+        KEPT.read(k, "top_k")
         kept, values = log_probs.topk(min(k, size), dim=-1, sorted=False)
         # What is left is added up, not taken from 1, which would round to 0.
         left = torch.where(_is_kept(values, size), -torch.inf, log_probs)
@@ -81,12 +84,6 @@ def product_bound(
     some = torch.where(kept.any(0) & ~kept.all(0), log_most, -torch.inf).logsumexp(-1)
     outside = torch.logaddexp(some, torch.stack(rests).sum(0))
     return (outside - torch.logaddexp(common, outside)).exp()
-
-
-def check_k(k: int) -> None:
-    """Refuse what is no number of values to keep: two are needed for a margin."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-        raise InvalidInput(f"top_k: expected a whole number of at least 2, got {k!r}")
 
 
 def _is_kept(values: Int[Tensor, "cell kept"], size: int) -> Tensor:

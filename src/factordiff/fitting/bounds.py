@@ -85,22 +85,16 @@ def best_numbers(lead: Leads) -> Best:
         choices = [found, Best((1.0, 0.0), alone[0]), Best((0.0, 1.0), alone[1])]
         return max(choices, key=lambda one: one.right)
     best = Best(tuple(ones.tolist()), share_right(lead, ones))
-    for start in (
-        ones,
-        *(
-            torch.where(torch.arange(experts, device=ones.device) == m, 1.0, 0.05).to(ones)
-            for m in range(experts)
-        ),
-    ):
+    number = torch.arange(experts, device=ones.device)
+    loud = [torch.where(number == m, 1.0, 0.05).to(ones) for m in range(experts)]
+    for start in (ones, *loud):
         numbers, reached = start, share_right(lead, start)
         for _ in range(ROUNDS):
             before = reached
             for expert in range(experts):
                 found = best_along(lead, numbers, expert)
-                numbers, reached = (
-                    torch.tensor(found.numbers, dtype=lead.dtype, device=lead.device),
-                    found.right,
-                )
+                numbers = torch.tensor(found.numbers, dtype=lead.dtype, device=lead.device)
+                reached = found.right
             if reached <= before:
                 break
         if reached > best.right:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 import torch
 from jaxtyping import Bool, Int
+from safetensors import SafetensorError
 from torch import Tensor
 
 from factordiff.engine.expert_batch import part_of
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import on_device
+from factordiff.files import MOST_UNPACKED, read_regular
 from factordiff.sampling.request import check_condition
 from factordiff.tensors import as_tensor
+
+OPTIONAL = ("condition", "asked", "held", "owner")  # tensors that a file of data may hold beside its answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +121,22 @@ def as_data(given: Any) -> FittingData:
     raise InvalidInput(
         f"data: expected FittingData or (answers, condition, asked, layout), got {type(given).__name__}"
     )
+
+
+def read_data(file: Path, layout: tuple[int, int] | None = None) -> FittingData:
+    """The data of a file: `answers` (item, cell), and if they are there `condition`, `asked`, `held` and `owner`."""
+    try:
+        found = safetensors.torch.load(read_regular(file, MOST_UNPACKED))
+    except SafetensorError as error:
+        raise DataError(f"{file}: damaged or not a safetensors file ({error})") from error
+    unknown = sorted(found.keys() - {"answers", *OPTIONAL})
+    if "answers" not in found or unknown:
+        what = f"an unknown {unknown[0]}" if unknown else "no answers"
+        raise DataError(f"{file}: expected answers and some of {', '.join(OPTIONAL)}, got {what}")
+    if found["answers"].is_floating_point():
+        raise DataError(f"{file}: expected whole-number answers, got {found['answers'].dtype}")
+    others = {name: found.get(name) for name in OPTIONAL}
+    for name in ("asked", "held"):
+        if others[name] is not None:
+            others[name] = others[name].bool()  # type: ignore[union-attr]
+    return FittingData(found["answers"].to(torch.int64), layout=layout, **others)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from factordiff.composition.router import Head, RouterConfig
+from factordiff.composition.router import Head, Kind, RouterConfig
 from factordiff.errors import InvalidInput
 from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, Fitted, fit_router
@@ -24,6 +24,23 @@ def chosen_heads(head: str) -> tuple[Head, ...]:
     if head not in HEADS:
         raise InvalidInput(f"head: expected one of {', '.join(HEADS)}, got {head!r}")
     return HEADS[head]
+
+
+@dataclass(frozen=True)
+class RouterWish:
+    """What a router is to be: its kind, the heads that are tried, what it sees and adds, and the steps of its fit."""
+
+    kind: Kind = "shared"
+    heads: tuple[Head, ...] = ("mixture", "product")
+    evidence: bool = False
+    bias: bool = False
+    complement: bool = False
+    steps: int = 600
+
+    def config(self, experts: int, mask: int, layout: tuple[int, int] | None) -> RouterConfig:
+        """The router of the first head for so many experts."""
+        more = self.evidence, self.bias, self.complement
+        return RouterConfig(experts, mask, self.kind, self.heads[0], layout, *more)
 
 
 def fit_heads(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from factordiff.composition.emission import log_prob_at
+from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
@@ -178,10 +178,8 @@ def _found(file: Path, mask: int, device: torch.device) -> Predictions | None:
 
 
 def _check_memory(needed: int) -> None:
-    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
-        return
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > LARGEST_SHARE * memory:
+    memory = memory_of(torch.device("cpu"))
+    if memory is not None and needed > LARGEST_SHARE * memory:
         raise InvalidInput(
             f"data: what the experts say about them takes {needed / 2**30:.3g} GiB, this machine has "
             f"{memory / 2**30:.3g} GiB; give fewer items"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.values import Whole
 
 FACTOR = 4.0  # of the first step of a number that is multiplied
 NATS = 4.0  # of one that is added to
@@ -52,11 +53,7 @@ class Fittable:
     sharpens: bool = False  # the first expert's number says how sharp the whole is, which likelihoods notice
 
     def coordinates(
-        self,
-        experts: int,
-        *,
-        likelihood: bool = False,
-        choices: Mapping[str, Sequence[Any]] | None = None,
+        self, experts: int, *, likelihood: bool = False, choices: Mapping[str, Sequence[Any]] | None = None
     ) -> list[Coordinate]:
         """Its numbers, in the order in which they are tried, and `choices` of other options among them.
 
@@ -120,8 +117,7 @@ def search(
     on_trial: Callable[[int, int], None] | None = None,
 ) -> Search:
     """Try at most `budget` settings, of which the one with the largest value is chosen."""
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise InvalidInput(f"budget: expected a whole number of at least 1, got {budget!r}")
+    Whole(1).read(budget, "budget")
     known: dict[Place, Value] = {}
 
     def tried(place: Place) -> Value | None:

@@ -53,9 +53,7 @@ def convolved(
 
 
 def same_size(
-    planes: Planes,
-    kernel: Float[Tensor, "out channel size size"],
-    bias: Float[Tensor, " out"] | None = None,
+    planes: Planes, kernel: Float[Tensor, "out channel size size"], bias: Float[Tensor, " out"] | None = None
 ) -> Float[Tensor, "batch out height width"]:
     """The convolution that keeps a picture's size."""
     return F.conv2d(planes, kernel, bias, padding=kernel.shape[-1] // 2)

@@ -35,12 +35,7 @@ class Block(NamedTuple):
 
 
 def plain_block(
-    x: Hidden,
-    block: Block,
-    heads: int,
-    scale: float,
-    rotation: Rotation | None = None,
-    fused: bool = False,
+    x: Hidden, block: Block, heads: int, scale: float, rotation: Rotation | None = None, fused: bool = False
 ) -> Hidden:
     """One block without modulation, or with one folded into its weights."""
     width = (x.shape[-1],)

@@ -17,10 +17,7 @@ MOST_QUERIES = 10_000_000
 class Bits(Bound):
     """Bytes in hexadecimal, a bit for each query."""
 
-    @property
-    def expected(self) -> str:
-        """What is expected, in words."""
-        return "bytes in hexadecimal"
+    expected = "bytes in hexadecimal"
 
     def read(self, value: Any, name: str) -> str:
         """The text."""

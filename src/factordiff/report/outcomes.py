@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from factordiff.report.fixed_tasks import share_here
 from factordiff.report.paired import Contest, contest
-from factordiff.report.records import SUFFIX, RecordFile, read_records
+from factordiff.report.records import RecordFile, read_records
 from factordiff.report.run_spec import RunSpec
 from factordiff.report.statistics import Estimate, share
 
@@ -38,17 +39,9 @@ class Outcomes:
 
     def where(self, keep: np.ndarray) -> Outcomes:
         """The outcomes of some queries (bool per query)."""
-        return Outcomes(
-            self.query[keep],
-            self.task[keep],
-            self.exact[keep],
-            self.wrong[keep],
-            self.nominal[keep],
-            self.executed[keep],
-            None if self.grid is None else self.grid[keep],
-            None if self.cropped is None else self.cropped[keep],
-            self.file,
-        )
+        each = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "file"}
+        kept: dict[str, Any] = {name: one if one is None else one[keep] for name, one in each.items()}
+        return Outcomes(**kept, file=self.file)
 
     @cached_property
     def accuracy(self) -> Estimate:
@@ -157,7 +150,3 @@ class RecordFolder:
         path = row.file(self.folder)
         self._files.pop(path, None)
         self._outcomes = {key: found for key, found in self._outcomes.items() if key[0] != path}
-
-    def names(self) -> list[str]:
-        """The rows that have a file here."""
-        return sorted(path.name.removesuffix(SUFFIX) for path in self.folder.glob(f"*{SUFFIX}"))

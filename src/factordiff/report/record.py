@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from factordiff.arc.grid import SIDE
 
 Question = Literal["full", "occupancy", "color"]
-
-
-QUESTIONS = ("full", "occupancy", "color")
+QUESTIONS = get_args(Question)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,7 @@ LARGEST_CELL = 65_535
 class CellRuns(Bound):
     """Cells in increasing order as `write_cells` spells them; how many there are is bounded by the largest."""
 
-    @property
-    def expected(self) -> str:
-        """What is expected, in words."""
-        return f"cells from 0 to {LARGEST_CELL:,} in increasing order, such as 3-5,17"
+    expected = f"cells from 0 to {LARGEST_CELL:,} in increasing order, such as 3-5,17"
 
     def read(self, value: Any, name: str) -> tuple[int, ...]:
         """The cells, one by one."""

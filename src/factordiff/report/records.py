@@ -12,19 +12,20 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from factordiff.errors import DataError, InvalidInput
 from factordiff.files import MOST_UNPACKED, append_whole, gzip_members, read_regular, write_whole
 from factordiff.report.record import Record
-from factordiff.report.record_schema import BATCH, CELLS, HEADER, RECORD
+from factordiff.report.record_schema import BATCH, HEADER, RECORD
 from factordiff.schema.json_file import parse_object
 from factordiff.schema.values import Whole
 
 SUFFIX = ".jsonl.gz"
 FORMAT = 1
+OF_A_RECORD = tuple(one.name for one in fields(Record))
 LARGEST_MEMBER = 32_000_000  # bytes of a batch, unpacked; one of ten thousand records has two million
 
 
@@ -131,15 +132,6 @@ def write_cells(cells: Sequence[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def read_cells(text: str) -> tuple[int, ...]:
-    """The cells that `write_cells` wrote.
-
-    >>> read_cells("3-5,17")
-    (3, 4, 5, 17)
-    """
-    return CELLS.read(text, "cells")
-
-
 def _line(record: Record) -> dict[str, Any]:
     line: dict[str, Any] = {
         "query": record.query,
@@ -168,22 +160,8 @@ def _line(record: Record) -> dict[str, Any]:
 
 def _record(line: dict[str, Any]) -> Record:
     said = RECORD.read(line, "")
-    grid, drawn_grid = said.get("grid"), said.get("drawn_grid")
-    return Record(
-        said["query"],
-        said["task"],
-        said["number"],
-        said["wrong"],
-        said["nominal"],
-        said["executed"],
-        said["seed"],
-        said.get("drawn"),
-        None if grid is None else bool(grid),
-        None if drawn_grid is None else bool(drawn_grid),
-        said.get("answer", ""),
-        said.get("shape"),
-        said.get("measures"),
-    )
+    known = {name: said[name] for name in OF_A_RECORD if name in said}
+    return Record(**known | {name: bool(said[name]) for name in ("grid", "drawn_grid") if name in said})
 
 
 def _member(lines: Iterable[dict[str, Any]]) -> bytes:

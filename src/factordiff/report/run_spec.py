@@ -35,11 +35,11 @@ class RunSpec:
         if self.factors != "pixel":
             parts.append(self.factors)
         if self.temperatures is not None and any(number != 1 for number in self.temperatures):
-            parts.append("t" + "-".join(f"{number:g}" for number in self.temperatures))
+            parts.append(f"t{_spelled(self.temperatures)}")
         if self.beta is not None:
-            parts.append("b" + "-".join(f"{number:g}" for number in self.beta))
+            parts.append(f"b{_spelled(self.beta)}")
         if self.weights is not None:
-            parts.append("w" + "-".join(f"{number:g}" for number in self.weights))
+            parts.append(f"w{_spelled(self.weights)}")
         if self.resampling is not None:
             parts.append(f"r{self.resampling:g}")
         parts += [f"{name}-{_spelled(value)}" for name, value in self.others]

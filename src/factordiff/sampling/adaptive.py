@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -16,20 +16,13 @@ from torch import Tensor
 
 from factordiff.composition.confidence import entropy, error_probability
 from factordiff.errors import InvalidInput
-from factordiff.sampling.reveal import (
-    Posterior,
-    RevealRule,
-    Summary,
-    Wrapped,
-    cells_at,
-    surest_first,
-    surest_one,
-)
+from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped, cells_at, surest_first, surest_one
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.types import Cells
 
 Bound = Literal["product", "frechet"]
-BOUNDS = ("product", "frechet")
+BOUNDS = get_args(Bound)
 
 
 class Adaptive(RevealRule):
@@ -70,15 +63,11 @@ class ByEntropy(Adaptive):
     """
 
     gamma: float = 0.005
+    reads = (entropy,)
 
     def __post_init__(self) -> None:
         if not 0 <= self.gamma < float("inf"):
             raise InvalidInput(f"gamma: expected a finite number of nats, 0 or more, got {self.gamma!r}")
-
-    @property
-    def reads(self) -> tuple[Summary, ...]:
-        """The entropies."""
-        return (entropy,)
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
@@ -102,16 +91,12 @@ class ByProduct(Adaptive):
 
     threshold: float = 0.99
     bound: Bound = "product"
+    reads = (error_probability,)
 
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
         if self.bound not in BOUNDS:
             raise InvalidInput(f"bound: expected one of {', '.join(BOUNDS)}, got {self.bound!r}")
-
-    @property
-    def reads(self) -> tuple[Summary, ...]:
-        """How probably the likeliest value is wrong."""
-        return (error_probability,)
 
     def choose(self, posterior: Posterior, candidates: Cells, state: SamplerState) -> Cells:
         """As many of the surest as the bound allows."""
@@ -138,8 +123,7 @@ class Repaired(Wrapped):
 
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
-            raise InvalidInput(f"rounds: expected a whole number of at least 1, got {self.rounds!r}")
+        Whole(1).read(self.rounds, "rounds")
 
     @property
     def repairs(self) -> int:

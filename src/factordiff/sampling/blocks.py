@@ -7,7 +7,7 @@ together) are those of one block, `remasking="low_confidence"` or `"random"` is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -16,12 +16,13 @@ from torch import Tensor
 from factordiff.composition.confidence import entropy, error_probability
 from factordiff.errors import InvalidInput
 from factordiff.sampling.reveal import Posterior, RevealRule, Summary, surest
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose
 from factordiff.types import CellLogProbs, Cells
 
 Order = Literal["low-confidence", "random", "margin", "entropy"]
-ORDERS = ("low-confidence", "random", "margin", "entropy")
+ORDERS = get_args(Order)
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,7 @@ class ByBlock(RevealRule):
 
     def __post_init__(self) -> None:
         for name in ("length", "steps"):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise InvalidInput(f"{name}: expected a whole number of at least 1, got {number!r}")
+            Whole(1).read(getattr(self, name), name)
         if self.order not in ORDERS:
             raise InvalidInput(f"order: expected one of {', '.join(ORDERS)}, got {self.order!r}")
         if self.end is not None and (

@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.composition.emission import log_prob_at
-from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
-from factordiff.sampling.request import check_tokens, common_vocabulary
+from factordiff.sampling.request import check_draws, check_tokens, common_vocabulary
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose, uniform
 from factordiff.tensors import Numbers, as_tensor
@@ -79,14 +79,8 @@ def dealt(
     given: Cells, name: str, parts: int, seed: int, items: Int[Tensor, " item"] | None
 ) -> Int[Tensor, "item cell"]:
     """The part of every given cell: dealt out in an order that belongs to item and cell, in equal numbers."""
-    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {parts!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
-        raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
-    if items is not None and (items.shape != (len(given),) or items.is_floating_point()):
-        raise InvalidInput(
-            f"items: expected {len(given)} whole-number ids, one per item, got shape {tuple(items.shape)}"
-        )
+    Whole(1).read(parts, name)
+    check_draws(seed, items, len(given))
     ids = torch.arange(len(given), device=given.device) if items is None else items
     cell = torch.arange(given.shape[1], device=given.device)
     numbers = uniform(seed, Purpose.FOLD, ids[:, None], cell)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from factordiff.sampling.sampler import Samples
+from factordiff.sampling.trace import Trace
 
 NOBODY = -1
 
@@ -55,15 +55,22 @@ def decided_by(samples: Samples, item: int = 0) -> list[int] | None:
     if not steps or any(path_step.routing is None for path_step in steps):
         return None
     labels = [NOBODY] * len(steps[0].before)
-    for cell, speaker in _decisions(steps):
-        labels[cell] = speaker
+    for path_step in steps:
+        for cell in path_step.revealed:
+            labels[cell] = NOBODY if path_step.routing is None else path_step.routing[cell]
     return labels
 
 
-def _decisions(steps: list[PathStep]) -> Iterator[tuple[int, int]]:
-    for path_step in steps:
-        for cell in path_step.revealed:
-            yield cell, path_step.routing[cell] if path_step.routing is not None else NOBODY
+def filling(trace: Trace, start: list[int]) -> list[tuple[list[int], list[int]]]:
+    """The first item's cells, from `start` on, and who decided each: before the first step and after every one."""
+    cells, speakers = list(start), [NOBODY] * len(start)
+    scenes = [(list(cells), list(speakers))]
+    for step in trace.steps:
+        for cell in step.revealed[0][0]:
+            cells[cell] = step.x[0][0][cell]
+            speakers[cell] = step.routing[0][0][cell] if step.routing is not None else NOBODY
+        scenes.append((list(cells), list(speakers)))
+    return scenes
 
 
 def _returned(samples: Samples, item: int) -> int:

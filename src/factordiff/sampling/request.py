@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence, Sized
-from typing import Any, Literal
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
+from factordiff.composition.method import Selection
+from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import RevealRule
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
-Selection = Literal["draw", "highest-target", "vote", "first"]
-SELECTIONS = ("draw", "highest-target", "vote", "first")
-
-
+SELECTIONS = get_args(Selection)
 COPIES = 8  # of a row's log-probabilities that a step may hold at once
 SURELY_THERE = 2**28  # bytes that need no look at the memory
 
@@ -41,11 +39,8 @@ def check_request(
     vocabulary = common_vocabulary(experts)
     check_tokens(x_t, vocabulary)
     corrected = composition.target(len(experts)) is not None
-    check_settings(temperature, particles, selection, resampling, rule.repairs, seed, corrected)
-    if items is not None and (items.shape != (len(x_t),) or items.is_floating_point()):
-        raise InvalidInput(
-            f"items: expected {len(x_t)} whole-number ids, one per item, got shape {tuple(items.shape)}"
-        )
+    check_settings(temperature, particles, selection, resampling, rule.repairs, corrected)
+    check_draws(seed, items, len(x_t))
     # Of a large vocabulary only what the experts say is held, in float32, and a whole composition of it at most.
     copies = 8 * COPIES * len(experts) if vocabulary.size <= LARGE else 4 * (len(experts) + 1)
     row_bytes = copies * x_t.shape[1] * vocabulary.size
@@ -96,13 +91,7 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
 
 
 def check_settings(
-    temperature: float,
-    particles: int,
-    selection: str,
-    resampling: float,
-    repairs: int,
-    seed: int,
-    corrected: bool,
+    temperature: float, particles: int, selection: str, resampling: float, repairs: int, corrected: bool
 ) -> None:
     """Refuse numbers and choices that make no sense, or none together."""
     if not 0 <= temperature < float("inf"):
@@ -130,8 +119,16 @@ def check_settings(
             "reveal: a rule that repairs cannot be used with a composition that has a target (feynman_kac, rne): "
             "their weights belong to the path"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int):  # another number would be cut in silence
+
+
+def check_draws(seed: int, items: Tensor | None, count: int) -> None:
+    """Refuse what random numbers cannot belong to: a seed that would be cut in silence, ids of other items."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
+    if items is not None and (items.shape != (count,) or items.is_floating_point()):
+        raise InvalidInput(
+            f"items: expected {count} whole-number ids, one per item, got shape {tuple(items.shape)}"
+        )
 
 
 def check_condition(condition: Any, items: int) -> None:
@@ -153,13 +150,8 @@ def check_memory(
     advice: str = "use fewer particles, or a batch of fewer rows",
 ) -> None:
     """Refuse more rows at once than this machine's memory holds, before anything is allocated."""
-    if device.type == "cuda":
-        memory = torch.cuda.mem_get_info(device)[1]
-    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    else:
-        return
-    if rows * bytes_per_row > memory:
+    memory = memory_of(device)
+    if memory is not None and rows * bytes_per_row > memory:
         raise InvalidInput(
             f"{name}: {rows:,} {what} at once need about {rows * bytes_per_row / 2**30:.3g} GiB, this machine has "
             f"{memory / 2**30:.3g} GiB; {advice}"

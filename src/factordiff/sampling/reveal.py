@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose
 from factordiff.types import CellLogProbs, Cells
@@ -30,9 +31,8 @@ Summary = Callable[[CellLogProbs], Float[Tensor, "batch cell"]]  # a number of e
 class Posterior:
     """What a rule may look at once the experts have spoken."""
 
-    log_probs: (
-        CellLogProbs  # the composed distribution of each cell; of a large vocabulary, no values are kept
-    )
+    # The composed distribution of each cell; of a large vocabulary, no values are kept.
+    log_probs: CellLogProbs
     log_doubt: Float[Tensor, "batch cell"]  # log(1 - margin): compare these, margins round to 1
     known: Mapping[Summary, Float[Tensor, "batch cell"]] = field(default_factory=dict)  # what rules `reads`
 
@@ -142,9 +142,10 @@ class Ancestral(RevealRule):
     """
 
     steps: int = 128
+    steady = False  # how far it looks ahead depends on the numbers it draws
 
     def __post_init__(self) -> None:
-        _checked_steps(self.steps)
+        Whole(1).read(self.steps, "steps")
 
     def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         """The first step at which some cell's turn has come; which one that is, only the numbers know."""
@@ -154,11 +155,6 @@ class Ancestral(RevealRule):
             if not idle.any():
                 return step
             step = step + idle.to(step.dtype)
-
-    @property
-    def steady(self) -> bool:
-        """No: how far it looks ahead depends on the numbers it draws."""
-        return False
 
     def candidates(self, state: SamplerState) -> Cells:
         """The cells whose turn it is: known before any expert speaks."""
@@ -188,7 +184,7 @@ class ByConfidence(RevealRule):
     steps: int = 128
 
     def __post_init__(self) -> None:
-        _checked_steps(self.steps)
+        Whole(1).read(self.steps, "steps")
 
     def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
         r"""The step of the next cell: the first $j$ with $\lfloor N(j+1)/T\rfloor$ above what is done."""
@@ -249,8 +245,3 @@ def _keys(log_doubt: Float[Tensor, "batch cell"], among: Cells) -> Float[Tensor,
     # +2 lies above every log-doubt (at most 0): cells that do not take part come last, after those whose doubt is
     # no number, which must come some time, or the loop would wait for them for ever.
     return torch.where(among, log_doubt.nan_to_num(nan=1.0, neginf=-torch.inf), 2.0)
-
-
-def _checked_steps(steps: int) -> None:
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise InvalidInput(f"steps: expected a whole number of at least 1, got {steps!r}")

@@ -27,7 +27,7 @@ class Bound(ABC):
         raise InvalidInput(f"{name}: expected {self.expected}, got {shown(value)}")
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
     """A value as a sentence can show it: one line, never long.
 
     >>> shown("a" * 100)
@@ -37,4 +37,4 @@ def shown(value: Any) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number of thousands of digits, a list of lists of lists
         return "something too large to show"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

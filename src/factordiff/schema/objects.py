@@ -69,10 +69,7 @@ class Named(Bound):
 
     each: Bound | None = None
 
-    @property
-    def expected(self) -> str:
-        """What is expected, in words."""
-        return "an object"
+    expected = "an object"
 
     def read(self, value: Any, name: str) -> dict[str, Any]:
         """The object."""

@@ -66,10 +66,7 @@ class Real(Bound):
 class Flag(Bound):
     """True or false."""
 
-    @property
-    def expected(self) -> str:
-        """What is expected, in words."""
-        return "true or false"
+    expected = "true or false"
 
     def read(self, value: Any, name: str) -> bool:
         """The flag."""
@@ -112,10 +109,7 @@ class Choice(Bound):
 class Anything(Bound):
     """No bound at all."""
 
-    @property
-    def expected(self) -> str:
-        """What is expected, in words."""
-        return "anything"
+    expected = "anything"
 
     def read(self, value: Any, name: str) -> Any:
         """The value as it is."""

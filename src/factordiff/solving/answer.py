@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
@@ -198,9 +198,6 @@ class TaskAnswers(Sequence[Answer]):
 
     def __len__(self) -> int:
         return len(self.answers)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self.answers)
 
     @property
     def right(self) -> bool | None:

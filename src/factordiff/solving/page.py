@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from factordiff.arc.grid import Grid
 from factordiff.arc.svg import COLORS, grid_svg, routing_svg
 from factordiff.arc.task import Task
 from factordiff.errors import InvalidInput
-from factordiff.files import write_whole
 from factordiff.solving.answer import Answer, TaskAnswers
 from factordiff.solving.explanation import Explanation
 from factordiff.solving.wording import sentences, tally
@@ -49,11 +47,6 @@ def page(solved: Sequence[TaskAnswers], explained: bool = False) -> str:
         f"<body><h1>Answers</h1><p>{escape(summary)}.</p>"
         f"{''.join(f'<p><small>{escape(team)}</small></p>' for team in teams)}\n{body}\n</body></html>\n"
     )
-
-
-def save_page(text: str, file: Path) -> None:
-    """Write the page whole or not at all."""
-    write_whole(file, text.encode())
 
 
 def _task(answers: TaskAnswers, explained: bool) -> str:

@@ -97,10 +97,10 @@ def save_animation(frames: Sequence[Image.Image], file: Path) -> None:
     )
 
 
-def check_ending(option: str, file: Path, endings: Sequence[str]) -> None:
+def check_ending(option: str, file: Path, ending: str) -> None:
     """Refuse a file name of the wrong kind before any work is done."""
-    if file.suffix.lower() not in endings:
-        raise InvalidInput(f"{option}: expected a file name that ends in {' or '.join(endings)}, got {file}")
+    if file.suffix.lower() != ending:
+        raise InvalidInput(f"{option}: expected a file name that ends in {ending}, got {file}")
 
 
 def check_path_to_show(team: Team) -> None:
@@ -120,10 +120,7 @@ def _pauses(frames: int) -> list[int]:
 
 
 def _row(answer: Answer) -> Image.Image:
-    panels = [
-        ("input", draw_grid(answer.query, CELL)),
-        ("attempt 1", draw_grid(answer.grid, CELL)),
-    ]
+    panels = [("input", draw_grid(answer.query, CELL)), ("attempt 1", draw_grid(answer.grid, CELL))]
     if answer.second is not None:
         panels.append(("attempt 2", draw_grid(answer.second.grid, CELL)))
     if answer.routing is not None:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from factordiff.composition.method import spec
-from factordiff.composition.router import Head, Kind, Router, RouterConfig
+from factordiff.composition.router import Router
 from factordiff.composition.router_store import check_experts, load_router
 from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData, as_data
 from factordiff.fitting.diagnosis import Diagnosis, diagnose
 from factordiff.fitting.fit_folder import FitFolder
-from factordiff.fitting.heads import fit_heads
+from factordiff.fitting.heads import RouterWish, fit_heads
 from factordiff.fitting.predictions import predict
 from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
@@ -35,17 +35,11 @@ TOGETHER = 48  # items that are answered together
 
 
 @dataclass(frozen=True)
-class FitOptions:
-    """How a fit is done. `kind`, `heads`, `bias`, `complement`, `evidence` and `steps` are a router's."""
+class FitOptions(RouterWish):
+    """How a fit is done: what a router is to be, and of every fit how much is tried, and with which seed."""
 
     budget: int = 8  # settings that are tried on the held-out items
     seed: int = 0
-    kind: Kind = "shared"
-    heads: tuple[Head, ...] = ("mixture", "product")
-    bias: bool = False
-    complement: bool = False
-    evidence: bool = False
-    steps: int = 600
     measure: bool = True  # whether the held-out items are answered with the chosen router too
 
 
@@ -97,16 +91,7 @@ def _router(
     here, there = (predictions.rows(side.nonzero().squeeze(-1)) for side in (~kept, kept))
     if not len(here) or not len(there):
         data.sides()  # says what is missing
-    config = RouterConfig(
-        len(team),
-        predictions.mask,
-        how.kind,
-        how.heads[0],
-        data.layout,
-        how.evidence,
-        how.bias,
-        how.complement,
-    )
+    config = how.config(len(team), predictions.mask, data.layout)
     fitted = fit_heads(
         here,
         there,

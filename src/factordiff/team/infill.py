@@ -24,24 +24,25 @@ Progress = Callable[[int, int], None]
 class Document(Protocol):
     """Something of a file that can be hidden in part and filled in: a text, or one sequence among several."""
 
-    title: str  # what it is called where a file holds several
     unit: str  # what a cell is called, in the plural
     default_experts: str  # who fills it in when nobody is named
     window: int  # the most cells that these experts see at once
     vocabulary: Vocabulary
 
     @property
+    def title(self) -> str:
+        """What it is called where a file holds several; else nothing."""
+        ...
+
+    @property
     def cells(self) -> Int[Tensor, " cell"]:
         """The values that experts see."""
-        ...
 
     def hidden(self, spec: str, seed: int = 0) -> Bool[Tensor, " cell"]:
         """The cells that `--mask` hides; what it does not understand is refused."""
-        ...
 
     def shown(self, x_0: Int[Tensor, " cell"], hidden: Bool[Tensor, " cell"]) -> str:
         """One character per cell: hidden ones as they were filled in, the others as they were."""
-        ...
 
     def written(self, text: str) -> str:
         """What goes into the file of answers for a text that was shown."""

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class ModelOutput:
     """What `forward` returns, as masked language models do."""
 
-    logits: Float[
-        Tensor, "batch position token"
-    ]  # composed log-probabilities; -inf for what is never emitted
+    # Composed log-probabilities; -inf for what is never emitted.
+    logits: Float[Tensor, "batch position token"]
 
 
 class TeamModel(nn.Module):

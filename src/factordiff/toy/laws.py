@@ -73,13 +73,7 @@ def drawn_particle_law(
     """
     x_t = torch.full((runs, CELLS), VALUES)
     samples = sample(
-        experts,
-        composition,
-        x_t,
-        reveal=ByConfidence(CELLS),
-        temperature=1.0,
-        particles=particles,
-        seed=seed,
+        experts, composition, x_t, reveal=ByConfidence(CELLS), temperature=1.0, particles=particles, seed=seed
     )
     # Each population gives every outcome a share; their mean is the law, their spread the noise.
     shares = torch.zeros(runs, VALUES**CELLS, dtype=torch.float64)

@@ -20,13 +20,10 @@ KNOWS, CLAIMS = 0.8, 0.97  # the probability of what it knows, and of what it wr
 class OverConfident:
     """Knows its own cell fairly well, believes firmly what is wrong of the next, and nothing of the third."""
 
+    vocabulary = Vocabulary(VALUES)
+
     def __init__(self, own: int) -> None:
         self.own = own
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values of a cell."""
-        return Vocabulary(VALUES)
 
     def encode(self, condition: Int[Tensor, "item cell"]) -> Int[Tensor, "item cell"]:
         """What is right of each item: where it looks, it sees it."""

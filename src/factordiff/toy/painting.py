@@ -43,11 +43,7 @@ class IndependentCells:
 
     def __init__(self, log_table: Float[Tensor, "cell value"]) -> None:
         self.log_table = torch.log_softmax(log_table, dim=-1)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values of a cell."""
-        return Vocabulary(self.log_table.shape[-1])
+        self.vocabulary = Vocabulary(log_table.shape[-1])
 
     def encode(self, condition: Any) -> Any:
         """No condition to encode."""

@@ -13,7 +13,6 @@ from torch import Tensor
 from factordiff.experts.expert import Expert
 from factordiff.experts.tabular import TabularExpert
 from factordiff.types import CellLogProbs, Tokens
-from factordiff.vocabulary import Vocabulary
 
 CELLS = 4
 VALUES = 3
@@ -77,14 +76,9 @@ class Presence:
     """The ideal occupancy expert: right about empty or not, and arbitrary about what a cell holds."""
 
     def __init__(self, truth: TabularExpert) -> None:
-        self.truth = truth
+        self.truth, self.vocabulary = truth, truth.vocabulary
         habit = torch.tensor([0.9, 0.1], dtype=torch.float64)  # always leans to value 1, for no reason
         self.log_habit = habit.log()
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values of a cell."""
-        return self.truth.vocabulary
 
     def encode(self, condition: Any) -> Any:
         """Nothing to encode."""
@@ -101,12 +95,7 @@ class Kind:
     """The ideal expert about contents: right given that a cell is not empty, and never says that it is."""
 
     def __init__(self, truth: TabularExpert) -> None:
-        self.truth = truth
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The values of a cell."""
-        return self.truth.vocabulary
+        self.truth, self.vocabulary = truth, truth.vocabulary
 
     def encode(self, condition: Any) -> Any:
         """Nothing to encode."""

@@ -33,11 +33,6 @@ def decided(settings: TrainingSettings, device: torch.device, machines: Machines
     return dataclasses.replace(settings, **chosen)
 
 
-def as_dtype(name: str) -> torch.dtype:
-    """The precision of that name."""
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
-
-
 def check_batch(batch: int, source: Source, device: torch.device, machines: Machines) -> None:
     """Refuse a batch of which not even the answers fit into memory, before anything is drawn."""
     rows = -(-batch // machines.world)

@@ -1,4 +1,4 @@
-"""What a run reports, as JSON lines and for TensorBoard."""
+"""What a run reports: as JSON lines, for TensorBoard, and as a picture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from factordiff.errors import CheckpointError, FileError, InvalidInput, MissingDependency
 from factordiff.files import write_whole
+from factordiff.pictures import png
 from factordiff.schema.json_file import check_regular, parse_object
 
 Event = dict[str, Any]
@@ -63,9 +64,8 @@ class JsonLines:
         try:
             with open(self.path, "a") as file:
                 file.write(json.dumps(event) + "\n")
-                if (
-                    event["event"] == "save"
-                ):  # a checkpoint outlives the machine, and so must the log of its steps
+                # A checkpoint outlives the machine, and so must the log of its steps.
+                if event["event"] == "save":
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
@@ -91,3 +91,29 @@ class TensorBoard:
                 self._writer.add_scalar(f"{event['event']}/{name}", value, event["step"])
         if event["event"] == "end":
             self._writer.close()
+
+
+def draw_curves(log: Path, picture: Path) -> None:
+    """Loss over the steps (training and validation) and accuracies, as a PNG."""
+    from matplotlib.figure import Figure
+
+    events = read_log(log)
+    steps = [event for event in events if event["event"] == "log"]
+    checks = [event for event in events if event["event"] == "check"]
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    loss, accuracy = figure.subplots(1, 2)
+    loss.plot([e["step"] for e in steps], [e["loss"] for e in steps], lw=0.8, label="training")
+    loss.plot([e["step"] for e in checks], [e["loss"] for e in checks], marker=".", label="validation")
+    if any(event["loss"] > 0 for event in [*steps, *checks]):
+        loss.set_yscale("log")
+    loss.set(xlabel="step", ylabel="loss")
+    for name in ("pixel", "exact", "occupancy", "given_foreground", "right_at_15", "right_at_50"):
+        shown = [e for e in checks if name in e]
+        if shown:
+            accuracy.plot([e["step"] for e in shown], [100 * e[name] for e in shown], marker=".", label=name)
+    accuracy.set(xlabel="step", ylabel="%", ylim=(0, 101))
+    for axes in (loss, accuracy):
+        axes.grid(alpha=0.3)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+    write_whole(picture, png(figure, tight=False))

@@ -12,6 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.training.arrays import ArraySource
 from factordiff.training.source import Source
 
+MEMBERS = ("digest", "vocabulary", "cells", "draw", "validation")
 EXPECTED = (
     "expected module:Class (such as mine:Rows, for the class Rows in mine.py) or a file that ends in .npz"
 )
@@ -26,9 +27,9 @@ def named_source(name: str, device: torch.device | str) -> Source:
         raise InvalidInput(f"source: {EXPECTED}, got {name!r}")
     made = _imported(module, attribute)(torch.device(device))
     if not isinstance(made, Source):
-        missing = [part for part in _members() if not hasattr(made, part)]
+        missing = [part for part in MEMBERS if not hasattr(made, part)]
         raise InvalidInput(
-            f"source: {name} has no {', '.join(missing)}; a source has {', '.join(_members())} (docs/own-data.md)"
+            f"source: {name} has no {', '.join(missing)}; a source has {', '.join(MEMBERS)} (docs/own-data.md)"
         )
     return made
 
@@ -47,7 +48,3 @@ def _imported(module: str, attribute: str) -> type:
     if not callable(getattr(found, attribute, None)):
         raise InvalidInput(f"source: {module} has no class {attribute!r}; {EXPECTED}")
     return getattr(found, attribute)
-
-
-def _members() -> list[str]:
-    return ["digest", "vocabulary", "cells", "draw", "validation"]

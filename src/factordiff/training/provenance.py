@@ -9,13 +9,10 @@ from typing import Any
 from factordiff.networks.store import build, read_config
 from factordiff.training.log import read_log
 from factordiff.training.run_folder import LOG
-from factordiff.training.settings import PRESETS
+from factordiff.training.settings import HOW_TO_COMPUTE, PRESETS, WHAT_TO_LOOK_AT
 
 # How a run is computed and watched, not what it learns.
-UNTOLD = frozenset(
-    {"preset", "compile", "graph", "compile_mode", "kernels", "dtype", "newton_schulz"}
-    | {"check_every", "validation_items", "log_every", "save_seconds", "snapshot_every"}
-)
+UNTOLD = frozenset({"preset", "dtype", "newton_schulz"} | HOW_TO_COMPUTE | WHAT_TO_LOOK_AT)
 
 # What of a network the command can set.
 FLAGS = (

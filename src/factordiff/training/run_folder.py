@@ -17,8 +17,7 @@ from factordiff.schema.bound import shown
 from factordiff.schema.objects import Maybe, Named, Parts
 from factordiff.schema.values import String, Whole
 from factordiff.training import checkpoint
-from factordiff.training.curves import draw_curves
-from factordiff.training.log import JsonLines
+from factordiff.training.log import JsonLines, draw_curves
 from factordiff.training.progress import Progress
 from factordiff.training.settings import TrainingSettings
 
@@ -85,12 +84,7 @@ class RunFolder:
         return JsonLines(self.path / LOG, from_step)
 
     def save(
-        self,
-        step: int,
-        saved: checkpoint.Checkpoint,
-        best_step: int,
-        expert: Network,
-        about: dict[str, Any],
+        self, step: int, saved: checkpoint.Checkpoint, best_step: int, expert: Network, about: dict[str, Any]
     ) -> None:
         """Write the weights for users, then the checkpoint; each file appears whole or not at all."""
         save_expert(expert, self.path / WEIGHTS, about)

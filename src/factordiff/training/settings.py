@@ -12,6 +12,10 @@ from factordiff.errors import InvalidInput, Unavailable
 DTYPES = ("auto", "float32", "bfloat16")
 COMPILE = ("auto", "none", "blocks")
 GRAPH = ("auto", "on", "off")
+CHOICES = {"dtype": DTYPES, "newton_schulz": DTYPES, "compile": COMPILE, "graph": GRAPH, "kernels": GRAPH}
+AT_LEAST_ONE = ("batch", "frames", "min_frames", "max_steps", "check_every", "validation_items", "log_every")
+RATES = ("lr", "lr_rest", "weight_decay", "agreement")
+FROM_ZERO = ("warmup", "decay_from", "patience", *RATES, "save_seconds", "snapshot_every")
 
 
 @dataclass(frozen=True)
@@ -80,28 +84,10 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise Unavailable(f"objective: expected one of {', '.join(OBJECTIVES)}, got {self.objective!r}")
-        for name in (
-            "batch",
-            "frames",
-            "min_frames",
-            "max_steps",
-            "check_every",
-            "validation_items",
-            "log_every",
-        ):
+        for name in AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}: expected at least 1, got {getattr(self, name)!r}")
-        for name in (
-            "warmup",
-            "decay_from",
-            "patience",
-            "lr",
-            "lr_rest",
-            "weight_decay",
-            "save_seconds",
-            "snapshot_every",
-            "agreement",
-        ):
+        for name in FROM_ZERO:
             if not 0 <= getattr(self, name) < float("inf"):  # which NaN is not either
                 raise InvalidInput(
                     f"{name}: expected a finite number of at least 0, got {getattr(self, name)!r}"
@@ -116,13 +102,7 @@ class TrainingSettings:
         for name in ("identity_share", "rename", "more", "sized", "momentum", "ema"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidInput(f"{name}: expected a number in [0, 1], got {getattr(self, name)!r}")
-        for name, known in (
-            ("dtype", DTYPES),
-            ("newton_schulz", DTYPES),
-            ("compile", COMPILE),
-            ("graph", GRAPH),
-            ("kernels", GRAPH),
-        ):
+        for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
 
@@ -149,24 +129,11 @@ def check_minutes(name: str, minutes: float | None) -> None:
 
 
 # What may differ between a checkpoint and the run that continues it: when to stop, what to look at, how to compute.
-MAY_CHANGE = frozenset(
-    {
-        "preset",
-        "source",  # the data's hash says whether it is the same
-        "max_steps",
-        "decay_from",
-        "check_every",
-        "patience",
-        "validation_items",
-        "log_every",
-        "save_seconds",
-        "snapshot_every",
-        "compile",
-        "graph",
-        "compile_mode",
-        "kernels",
-    }
-)
+# Of the source the data's hash says whether it is the same.
+HOW_TO_COMPUTE = {"compile", "graph", "compile_mode", "kernels"}
+WHAT_TO_LOOK_AT = {"check_every", "validation_items", "log_every", "save_seconds", "snapshot_every"}
+WHEN_TO_STOP = {"max_steps", "decay_from", "patience"}
+MAY_CHANGE = frozenset({"preset", "source"} | WHEN_TO_STOP | WHAT_TO_LOOK_AT | HOW_TO_COMPUTE)
 
 # Rules by which a cell's new value follows from its own (the first five rename values), from its neighbours (two
 # give dots a halo) or from its column (dots run down). No object has to be found, nothing is counted, and no grid is

@@ -25,22 +25,17 @@ class Source(Protocol):
     @property
     def digest(self) -> str:
         """The data set's hash: a checkpoint continues only on the data it came from."""
-        ...
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The values of a cell."""
-        ...
 
     @property
     def cells(self) -> int:
         """How many cells an item has."""
-        ...
 
     def draw(self, seed: int, step: Int[Tensor, ""], items: Int[Tensor, " item"]) -> tuple[Any, Tokens]:
         """The conditions and clean cells of these items of a step's global batch, on the device of `items`."""
-        ...
 
     def validation(self, items: int) -> tuple[Any, Tokens]:
         """The first items of the validation set, always the same."""
-        ...

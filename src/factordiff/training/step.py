@@ -22,13 +22,23 @@ from factordiff.networks.network import Network
 from factordiff.training.agreement import agreement_loss
 from factordiff.training.machines import rows_of
 from factordiff.training.optimizer import Optimizer
-from factordiff.training.schedule import rate_factor
 from factordiff.training.settings import TrainingSettings
 from factordiff.training.source import Source
 
 BAD_IN_A_ROW = 10
 
 Draw = Callable[[Tensor], tuple[Tensor, ...]]
+
+
+def rate_factor(step: Int[Tensor, ""], warmup: int, decay_from: int, max_steps: int) -> Float[Tensor, ""]:
+    """What the learning rates are multiplied with at a step: up over the warm-up, flat, then linearly to zero.
+
+    A tensor of a tensor, so that a recorded step computes its own rate.
+    """
+    position = step.to(torch.float32)
+    up = ((position + 1.0) / max(warmup, 1)).clamp(max=1.0)
+    down = ((max_steps - position) / max(max_steps - decay_from, 1)).clamp(0.0, 1.0)
+    return up * down
 
 
 class Loss(nn.Module):

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factordiff.devices import device_name
+from factordiff.devices import DTYPES, device_name
 from factordiff.networks.store import build, load_weights, network_for, read_config, weight_hash
 from factordiff.training.checkpoint import Checkpoint, restore
-from factordiff.training.computation import as_dtype, check_batch, decided
+from factordiff.training.computation import check_batch, decided
 from factordiff.training.log import Event, Observer
 from factordiff.training.machines import Machines
 from factordiff.training.progress import Progress
@@ -70,13 +70,13 @@ class Trainer:
             began_anew = {"new_head": True} if new_head and same_question else {}
             self.started_from = {"weights": weight_hash(init_from), "about": about, **began_anew}
         self.expert = build(settings.backbone, settings.network).to(self.device)
-        self.expert.dtype = as_dtype(settings.dtype)
+        self.expert.dtype = DTYPES[settings.dtype]
         self.step = TrainingStep(
             network.to(self.device),
             source,
             settings,
-            as_dtype(settings.dtype),
-            as_dtype(settings.newton_schulz),
+            DTYPES[settings.dtype],
+            DTYPES[settings.newton_schulz],
             self.machines.rank,
             self.machines.world,
         )

@@ -20,6 +20,8 @@ from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import offered
 
+LIMITS = ("body", "demonstrations", "particles", "steps", "experts", "deadline")  # those a page has to know
+
 
 def about_server(registry: ExpertRegistry, limits: Limits) -> dict[str, Any]:
     """What GET /about answers."""
@@ -38,14 +40,7 @@ def about_server(registry: ExpertRegistry, limits: Limits) -> dict[str, Any]:
         "methods": [_spelled_method(method) for method in offered().values()],
         "factors": list(NAMES),
         "rules": [*PRESETS, *RULES],
-        "limits": {
-            "body": limits.body,
-            "demonstrations": limits.demonstrations,
-            "particles": limits.particles,
-            "steps": limits.steps,
-            "experts": limits.experts,
-            "deadline": limits.deadline,
-        },
+        "limits": {name: getattr(limits, name) for name in LIMITS},
     }
 
 
@@ -94,14 +89,7 @@ def _spelled_method(method: MethodSpec) -> dict[str, Any]:
 
 
 def _spelled_option(option: Option) -> dict[str, Any]:
-    return {
-        "name": option.name,
-        "help": option.help,
-        "kind": option.kind,
-        "default": option.default,
-        "least": option.least if math.isfinite(option.least) else None,
-        "most": option.most if math.isfinite(option.most) else None,
-        "choices": list(option.choices),
-        "per_expert": option.per_expert,
-        "usual": option.usual,
-    }
+    told = ("name", "help", "kind", "default", "least", "most", "choices", "per_expert", "usual")
+    spelled = {name: getattr(option, name) for name in told}
+    bounds = {name: bound if math.isfinite(bound := spelled[name]) else None for name in ("least", "most")}
+    return {**spelled, **bounds, "choices": list(option.choices)}

@@ -124,3 +124,13 @@ class RefusalReply(BaseModel):
     version: int
     status: int
     reason: str
+
+
+EVENTS: dict[str, type[BaseModel]] = {
+    "start": StartEvent,
+    "step": StepEvent,
+    "answer": AnswerEvent,
+    "progress": ProgressEvent,
+    "second": SecondAttemptEvent,
+    "error": ErrorEvent,
+}

@@ -20,10 +20,8 @@ from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
-from factordiff.vocabulary import Vocabulary
 
 Said = dict[str, Any]
-NOBODY = -1
 SUREST = -99.0  # the log-doubt written for a point mass, whose own is -inf
 
 
@@ -119,11 +117,7 @@ class WatchedExpert:
 
     def __init__(self, expert: Expert, place: int, observer: Observer) -> None:
         self.expert, self.place, self.observer = expert, place, observer
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The expert's own."""
-        return self.expert.vocabulary
+        self.vocabulary = expert.vocabulary
 
     def encode(self, condition: Any) -> Any:
         """The expert's own encoding."""

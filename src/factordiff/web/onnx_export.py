@@ -61,12 +61,8 @@ def export_onnx(name: str, expert: Any, file: str | Path) -> Path:
     with _quietly(), torch.no_grad():
         program = torch.onnx.export(
             OnePass(expert).eval(),
-            (
-                torch.full_like(grid, COLORS.mask),
-                grid,
-                frames,
-                frames.clone(),
-            ),  # one tensor would be one input
+            # A copy: one tensor would be one input.
+            (torch.full_like(grid, COLORS.mask), grid, frames, frames.clone()),
             dynamo=True,
             input_names=list(INPUTS),
             output_names=["logits"],

@@ -43,10 +43,8 @@ class FewRecords(logging.Filter):
         """Whether to write it; the first one after others were left out says how many."""
         missed = self.rate.take()
         if missed:
-            record.msg, record.args = (
-                f"{record.getMessage()} ({missed:,} more before it were not written)",
-                (),
-            )
+            record.msg = f"{record.getMessage()} ({missed:,} more before it were not written)"
+            record.args = ()
         return missed is not None
 
 
@@ -56,7 +54,7 @@ LOG: dict[str, Any] = {
     "disable_existing_loggers": False,
     "filters": {"few": {"()": FewRecords}},
     "handlers": {
-        "errors": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "filters": ["few"]},
+        "errors": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "filters": ["few"]}
     },
     "loggers": {
         name: {"handlers": ["errors"], "level": "ERROR", "propagate": False}

@@ -49,10 +49,7 @@ def record(story: Story, registry: ExpertRegistry, library: Library) -> Recordin
 
 
 def record_all(
-    stories: Sequence[Story],
-    registry: ExpertRegistry,
-    library: Library,
-    on_progress: Progress | None = None,
+    stories: Sequence[Story], registry: ExpertRegistry, library: Library, on_progress: Progress | None = None
 ) -> list[Recording]:
     """Every story, one after the other; `on_progress(done, total, name)` hears how far it is."""
     found = []

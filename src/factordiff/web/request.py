@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from factordiff.arc.grid import SIDE
+from factordiff.arc.grid import LONGEST_SHOWN, SIDE
 from factordiff.arc.task import Task, parse_task
 from factordiff.composition.factor_names import pattern
 from factordiff.composition.method import MethodSpec, spec, specs
@@ -22,6 +22,7 @@ from factordiff.sampling.adaptive import Repaired
 from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.rules import reveal_rule
+from factordiff.schema.bound import shown
 from factordiff.solving.solver import check_task
 from factordiff.web.limits import API_VERSION, Limits
 
@@ -217,13 +218,13 @@ def validated(model: type[Model], body: bytes) -> Model:
         )
         if first["type"] == "extra_forbidden":
             known = ", ".join(sorted(model.model_fields))
-            raise InvalidInput(f"body: unknown key {_shown(place)}; expected {known}") from None
+            raise InvalidInput(f"body: unknown key {shown(place, LONGEST_SHOWN)}; expected {known}") from None
         if first["type"] == "missing":
             raise InvalidInput(f"{_short(place)}: it is missing") from None
         expected = (
             first["msg"].replace("Input should be", "expected").replace("Input should have", "expected")
         )
-        got = "" if first["type"] == "json_invalid" else f", got {_shown(first['input'])}"
+        got = "" if first["type"] == "json_invalid" else f", got {shown(first['input'], LONGEST_SHOWN)}"
         raise InvalidInput(f"{_short(place)}: {expected[0].lower()}{expected[1:]}{got}") from None
 
 
@@ -232,7 +233,9 @@ def _check_experts(names: Sequence[str], known: Sequence[str], limits: Limits) -
         raise InvalidInput(f"experts: expected at most {limits.experts} names, got {len(names)}")
     for place, name in enumerate(names):
         if name not in known:
-            raise InvalidInput(f"experts: expected some of {', '.join(known)}, got {_shown(name)}")
+            raise InvalidInput(
+                f"experts: expected some of {', '.join(known)}, got {shown(name, LONGEST_SHOWN)}"
+            )
         if name in names[:place]:
             raise InvalidInput(f"experts: {name} is named twice")
 
@@ -244,13 +247,5 @@ def _steps(rule: RevealRule) -> int:
     return rule.steps if isinstance(rule, ByConfidence | Ancestral | ByBlock) else 0
 
 
-def _shown(value: object) -> str:
-    """A value as a sentence can show it: never longer than a line."""
-    try:
-        return _short(repr(value))
-    except (ValueError, RecursionError):  # whole numbers of thousands of digits
-        return "something too large to show"
-
-
 def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."

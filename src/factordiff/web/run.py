@@ -24,15 +24,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.question import Question, canvas_of, starting_canvas
 from factordiff.solving.solver import answer
 from factordiff.team.team import Team
-from factordiff.web.events import (
-    AnswerEvent,
-    Familiarity,
-    PassCounts,
-    ProgressEvent,
-    SecondAttemptEvent,
-    StartEvent,
-    StepEvent,
-)
+from factordiff.web import events
 from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
@@ -88,7 +80,7 @@ def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
 def perform(prepared: Prepared, emit: Emit, check: Check) -> None:
     """Compute the attempt that was asked for; its events end with the answer. `check` raises to stop it."""
     total = int((prepared.x_t == COLORS.mask).sum())
-    start = StartEvent(version=API_VERSION, experts=list(prepared.request.names), masked=total)
+    start = events.StartEvent(version=API_VERSION, experts=list(prepared.request.names), masked=total)
     emit(start.model_dump())
     if prepared.request.attempt == 1:
         _first_attempt(prepared, emit, check)
@@ -101,7 +93,7 @@ def _first_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
     request, how = prepared.request, prepared.how
     begun = time.perf_counter()
     observer = Observer(
-        lambda said: emit(StepEvent(event="step", **said).model_dump(exclude_unset=True)),
+        lambda said: emit(events.StepEvent(event="step", **said).model_dump(exclude_unset=True)),
         check,
         request.detail,
         one_by_one=how.selection == "vote",
@@ -119,13 +111,13 @@ def _first_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
     ).after(before)
     observer.finish(samples.particles[0, :: how.particles])
     grid, truth = prepared.question.cut(canvas_of(samples)), prepared.question.test.output
-    event = AnswerEvent(
+    event = events.AnswerEvent(
         version=API_VERSION,
         canvas=samples.x_0[0].tolist(),
         grid=to_rows(grid),
         right=None if truth is None else grid_right([grid], truth),
         evidence=_familiarity(prepared, check) if request.evidence else None,
-        passes=PassCounts(
+        passes=events.PassCounts(
             nominal=int(samples.nominal_passes.sum()), executed=int(samples.executed_passes.sum())
         ),
         seconds=round(time.perf_counter() - begun, 3),
@@ -145,11 +137,11 @@ def _second_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
     )
 
     def on_step(done: int, total: int) -> None:
-        emit(ProgressEvent(done=done, total=total).model_dump())
+        emit(events.ProgressEvent(done=done, total=total).model_dump())
 
     found = answer(prepared.question, replace(prepared.team, members=members), 2, on_step)
     second, truth = found.second, found.truth
-    event = SecondAttemptEvent(
+    event = events.SecondAttemptEvent(
         version=API_VERSION,
         grid=None if second is None else to_rows(second.grid),
         reason=None if second is None else second.reason,
@@ -175,7 +167,7 @@ def _watched(
     return (*observer.watch(prepared.team.experts, composition, prepared.reveal), before)
 
 
-def _familiarity(prepared: Prepared, check: Callable[[], None]) -> Familiarity:
+def _familiarity(prepared: Prepared, check: Callable[[], None]) -> events.Familiarity:
     """How far the task is from what the experts know."""
     team = prepared.team
     named = list(zip(team.names, team.experts, strict=True))

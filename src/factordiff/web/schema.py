@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-
-from factordiff.web.events import (
-    AnswerEvent,
-    ErrorEvent,
-    ProgressEvent,
-    RefusalReply,
-    SecondAttemptEvent,
-    StartEvent,
-    StepEvent,
-)
+from factordiff.web.events import EVENTS, RefusalReply
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import request_model
 
@@ -38,20 +28,12 @@ def request_schema(limits: Limits) -> dict[str, Any]:
 
 def api_schema(limits: Limits) -> dict[str, Any]:
     """The whole schema, as GET /api/v1/schema gives it."""
-    events: dict[str, type[BaseModel]] = {
-        "start": StartEvent,
-        "step": StepEvent,
-        "answer": AnswerEvent,
-        "progress": ProgressEvent,
-        "second": SecondAttemptEvent,
-        "error": ErrorEvent,
-    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "version": API_VERSION,
         "solve": {
             "request": request_schema(limits),
-            "events": {name: model.model_json_schema() for name, model in events.items()},
+            "events": {name: model.model_json_schema() for name, model in EVENTS.items()},
         },
         "refusal": RefusalReply.model_json_schema(),
         "statuses": STATUSES,

@@ -61,6 +61,9 @@ def build_server(
         lifespan=lifespan,
     )
 
+    def sentence(status: int, reason: str) -> Response:
+        return Response(refusal(status, reason), status, media_type="application/json")
+
     @app.get(f"{PREFIX}/about")
     def about() -> dict[str, Any]:
         """What this server has: experts, methods, factors, reveal rules, limits."""
@@ -72,7 +75,7 @@ def build_server(
         try:
             found = fitting_methods(registry, experts.split(","))
         except FactorDiffError as error:
-            return Response(refusal(404, str(error)), 404, media_type="application/json")
+            return sentence(404, str(error))
         return JSONResponse({"version": API_VERSION, "methods": found})
 
     @app.get(f"{PREFIX}/schema")
@@ -96,7 +99,7 @@ def build_server(
         try:
             found = tasks.task(task_id, source, number)
         except FactorDiffError as error:
-            return Response(refusal(404, str(error)), 404, media_type="application/json")
+            return sentence(404, str(error))
         return JSONResponse(
             {"version": API_VERSION, "id": task_id, "source": source, "number": number, "task": found}
         )
@@ -110,16 +113,12 @@ def build_server(
     @app.exception_handler(HTTPException)
     def refused(_: Any, error: HTTPException) -> Response:
         reason = {404: "there is nothing at this address", 405: "this address does not take this method"}
-        sentence = reason.get(error.status_code, str(error.detail))
-        return Response(
-            refusal(error.status_code, sentence), error.status_code, media_type="application/json"
-        )
+        return sentence(error.status_code, reason.get(error.status_code, str(error.detail)))
 
     @app.exception_handler(RequestValidationError)
     def not_valid(_: Any, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        sentence = f"{first['loc'][-1]}: {first['msg']}"
-        return Response(refusal(422, sentence), 422, media_type="application/json")
+        return sentence(422, f"{first['loc'][-1]}: {first['msg']}")
 
     app.router.routes.append(Route(f"{PREFIX}/solve", endpoint))
     app.mount("/", StaticFiles(directory=STATIC, html=True))

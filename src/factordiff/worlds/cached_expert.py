@@ -10,20 +10,14 @@ from torch import Tensor
 
 from factordiff.experts.expert import Expert, take, tensors_of
 from factordiff.types import CellLogProbs, Tokens
-from factordiff.vocabulary import Vocabulary
 
 
 class CachedExpert:
     """The same expert; what it said about each item is kept on the CPU and said again, in whatever company."""
 
     def __init__(self, expert: Expert) -> None:
-        self.expert = expert
+        self.expert, self.vocabulary = expert, expert.vocabulary
         self.said: dict[bytes, Tensor] = {}
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The expert's."""
-        return self.expert.vocabulary
 
     def encode(self, condition: Any) -> Any:
         """As the expert does."""

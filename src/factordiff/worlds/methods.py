@@ -37,19 +37,8 @@ UNION = "union"
 FITTED = "fitted:"
 BRACKETED = re.compile(r"([a-z-]+)(?:\[(.*)\])?")
 REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
-SHARES = (
-    0.02,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    10.0,
-    20.0,
-    50.0,
-)  # of the first of two experts, tried on the answer
+# Of the first of two experts, tried on the answer.
+SHARES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
 LOUD, QUIET = 1.0, 0.05  # with more experts: every choice of who counts and who hardly does
 MOST_CHOICES = 5  # experts for which all choices are tried; with more, each alone is loud
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from factordiff.composition.router import Head, Kind, Router, RouterConfig
+from factordiff.composition.router import Kind, Router
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData
-from factordiff.fitting.heads import chosen_heads, fit_heads
+from factordiff.fitting.heads import RouterWish, chosen_heads, fit_heads
 from factordiff.fitting.predictions import RATES, Predictions, joined, predict
 from factordiff.fitting.router_fit import Fitted
 from factordiff.sampling.request import common_vocabulary
@@ -28,16 +28,8 @@ from factordiff.worlds.sides import Choose, Fit, sides
 YES = {"yes": True, "no": False}
 
 
-@dataclass(frozen=True)
-class RouterChoice:
+class RouterChoice(RouterWish):
     """What a router is to be, as it stands in brackets behind `fitted:learned`."""
-
-    kind: Kind = "shared"
-    heads: tuple[Head, ...] = ("mixture", "product")
-    evidence: bool = False
-    bias: bool = False
-    complement: bool = False
-    steps: int = 600
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> RouterChoice:
@@ -71,15 +63,7 @@ def fit_learned(label: str, choice: RouterChoice, setting: Setting) -> Answering
     place, stage = setting.workplace(label), f"fitting {label.removeprefix('fitted:')}"
     heard = heard_queries(queries, fit, choose, setting, stage, None if place is None else place.folder)
     here, there = _those(heard, fit), _those(heard, choose)
-    config = RouterConfig(
-        len(setting.experts),
-        heard[0].mask,
-        choice.kind,
-        layout=setting.layout,
-        evidence=choice.evidence,
-        bias=choice.bias,
-        complement=choice.complement,
-    )
+    config = choice.config(len(setting.experts), heard[0].mask, setting.layout)
     fitted = fit_heads(
         here,
         there,

@@ -53,11 +53,9 @@ class World(Protocol):
 
     def experts(self, device: torch.device | str) -> Experts:
         """The experts, frozen, on a device; what is missing is refused with what to do."""
-        ...
 
     def queries(self, split: str, limit: int | None = None) -> Queries:
         """The first queries of a split, always the same."""
-        ...
 
     def example(self) -> Queries:
         """One query to look at."""
@@ -65,15 +63,12 @@ class World(Protocol):
 
     def data(self) -> str:
         """A name for the queries that changes when they do."""
-        ...
 
     def entries(self) -> dict[str, MethodRow]:
         """Rows that only this world has, by the name that is typed; usually none."""
-        ...
 
     def references(self, queries: Queries) -> dict[str, Int[Tensor, "query cell"]]:
         """Answers of something that is no composition, by name; usually none."""
-        ...
 
 
 class Plain(ABC):

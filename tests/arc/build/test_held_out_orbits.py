@@ -5,7 +5,7 @@ import pytest
 
 from factordiff.arc.artefact import Artefact
 from factordiff.arc.build.candidates import orbit_name
-from factordiff.arc.build.held_out_orbits import evaluation_orbits, measured_orbits, published_orbits
+from factordiff.arc.build.training_only import evaluation_orbits, measured_orbits, published_orbits
 from factordiff.arc.grid import from_canvas
 from factordiff.arc.instances import instance_grids
 from factordiff.arc.symmetry import transform

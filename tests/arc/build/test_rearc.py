@@ -17,7 +17,7 @@ def test_the_python_hash_is_the_streams_hash() -> None:
     words = [(0,), (11, 0, 0x007BBFB7, 5), (11, -3, 2**63 - 1, 2**40), (2**64 - 1, 7)]
     for key in words:
         assert rearc.hash_words(*key) == streams.hash_words(*key).item() % 2**64
-    assert int(streams.Purpose.INSTANCE) == rearc._PURPOSE_INSTANCE
+    assert int(streams.Purpose.INSTANCE) == rearc.PURPOSE_INSTANCE
 
 
 def test_counting_changes_no_number() -> None:

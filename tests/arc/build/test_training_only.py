@@ -11,8 +11,7 @@ from factordiff.arc.build import training_only
 from factordiff.arc.build.balance import size_of
 from factordiff.arc.build.candidates import Candidate, Candidates, collect, orbit_name
 from factordiff.arc.build.difficulty import LARGER
-from factordiff.arc.build.held_out_orbits import measured_orbits
-from factordiff.arc.build.training_only import build_training_only, choose
+from factordiff.arc.build.training_only import build_training_only, choose, measured_orbits
 from factordiff.arc.build.verify import rebuild_sample
 from factordiff.arc.grid import to_canvas
 from factordiff.arc.instances import instance_grids

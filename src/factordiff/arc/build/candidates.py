@@ -59,11 +59,7 @@ class Candidates:
 
 def rule(difficulty: Difficulty = AS_SHIPPED) -> dict[str, Any]:
     """Everything besides (task, seed, attempt) on which an attempt depends."""
-    return {
-        "generators": "==".join(GENERATORS),
-        "difficulty": difficulty.stated,
-        "draw_limit": DRAW_LIMIT,
-    }
+    return {"generators": "==".join(GENERATORS), "difficulty": difficulty.stated, "draw_limit": DRAW_LIMIT}
 
 
 def collect(

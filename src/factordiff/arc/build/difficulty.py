@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from factordiff.errors import DataError
 
-EASIEST_UPPER_BOUND = (
-    0.25  # difficulty (0, u) with u uniform in [0.25, 1]: small grids, but not only small ones
-)
+# Difficulty (0, u) with u uniform in [0.25, 1]: small grids, but not only small ones.
+EASIEST_UPPER_BOUND = 0.25
 
 
 @dataclass(frozen=True)

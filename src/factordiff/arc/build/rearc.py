@@ -25,7 +25,7 @@ CLOCK_LIMIT_S = 60.0  # a safety net: the slowest attempt that ended by itself t
 SKIPPED: frozenset[tuple[str, int, int]] = frozenset()  # (task, seed, attempt) on which the clock fired once
 
 _WORD = (1 << 64) - 1
-_PURPOSE_INSTANCE = 11  # streams.Purpose.INSTANCE
+PURPOSE_INSTANCE = 11  # streams.Purpose.INSTANCE
 
 
 class _TooManyDraws(Exception):
@@ -115,7 +115,7 @@ def attempt(task: str, seed: int, number: int, difficulty: Difficulty = AS_SHIPP
     """Attempt `number` of a task: its generator called once, on random numbers that belong to this key alone."""
     if (task, seed, number) in SKIPPED:
         return Attempt(0, None, "skipped")
-    key = hash_words(_PURPOSE_INSTANCE, seed, int(task, 16), number, *difficulty.words)
+    key = hash_words(PURPOSE_INSTANCE, seed, int(task, 16), number, *difficulty.words)
     rng = CountingRandom(key, DRAW_LIMIT)
     lower, upper = difficulty.draw(rng)
     try:

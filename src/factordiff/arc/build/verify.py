@@ -8,11 +8,9 @@ import numpy as np
 
 from factordiff.arc.artefact import Artefact
 from factordiff.arc.build.difficulty import Difficulty, stated_difficulty
-from factordiff.arc.build.rearc import attempt, hash_words
+from factordiff.arc.build.rearc import PURPOSE_INSTANCE, attempt, hash_words
 from factordiff.arc.grid import Grid, to_canvas
 from factordiff.errors import DataError
-
-_PURPOSE_INSTANCE = 11  # streams.Purpose.INSTANCE
 
 
 def rebuild_sample(
@@ -27,7 +25,7 @@ def rebuild_sample(
     done = 0
     for row, task in enumerate(artefact.tasks):
         for draw in range(per_task):
-            instance = hash_words(_PURPOSE_INSTANCE, key, int(task, 16), draw) % attempts.shape[1]
+            instance = hash_words(PURPOSE_INSTANCE, key, int(task, 16), draw) % attempts.shape[1]
             _compare(artefact, row, instance, seed, difficulty)
             done += 1
         progress(done)

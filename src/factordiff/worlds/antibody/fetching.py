@@ -184,10 +184,8 @@ CONVERTED: dict[str, Callable[[Any], dict[str, Tensor]]] = {
     "sapiens": roberta_weights,
     "antiberty": bert_weights,
 }
-RESIDUE_TOKENS = {
-    "sapiens": 4,
-    "antiberty": 5,
-}  # the id of A; the other residues follow in the order of the alphabet
+# The id of A; the other residues follow in the order of the alphabet.
+RESIDUE_TOKENS = {"sapiens": 4, "antiberty": 5}
 CONFIGS: dict[str, dict[str, Any]] = {
     "sapiens": {
         "class": "RobertaForMaskedLM",

@@ -26,7 +26,6 @@ RATES = (0.15, 0.50, 0.85)
 ALAKAZAM = Path("/usr/lib/R/site-library/alakazam/extdata/example_airr.tsv.gz")
 LONGEST = min(int(config["longest"]) for config in CONFIGS.values())
 BY_REGION = "routing-by-region"
-CDRS = ("cdr1", "cdr2", "cdr3")
 
 
 def rate_name(rate: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,10 +10,9 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, SIDE
 from factordiff.errors import InvalidInput
-from factordiff.experts.condition import Condition, Inside
+from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert, rebuilt, tensors_of
 from factordiff.types import CellLogProbs, Tokens
-from factordiff.vocabulary import Vocabulary
 
 QUARTERS, WIDTH = 4, 2 * SIDE
 
@@ -39,9 +37,8 @@ def together(quarters: Shaped[Tensor, "item 4 *more small"]) -> Shaped[Tensor, "
 
 def condition_apart(condition: Condition) -> Condition:
     """The condition of every quarter, four items for each large one."""
-    return _each(
-        condition, lambda part: apart(part).flatten(0, 1), condition.present.repeat_interleave(QUARTERS, 0)
-    )
+    present = condition.present.repeat_interleave(QUARTERS, 0)
+    return condition.with_grids(lambda part: apart(part).flatten(0, 1), present)
 
 
 def condition_together(quarters: Condition) -> Condition:
@@ -49,46 +46,27 @@ def condition_together(quarters: Condition) -> Condition:
     present = quarters.present.view(-1, QUARTERS, quarters.present.shape[1])
     if bool((present != present[:, :1]).any()):
         raise InvalidInput("condition: expected as many demonstrations in each quarter of a canvas")
-    return _each(quarters, lambda part: together(part.view(-1, QUARTERS, *part.shape[1:])), present[:, 0])
-
-
-def _each(condition: Condition, change: Callable[[Tensor], Tensor], present: Tensor) -> Condition:
-    return Condition(
-        change(condition.query),
-        change(condition.context_inputs),
-        change(condition.context_outputs),
-        present,
-        None if condition.inside is None else Inside(*map(change, condition.inside)),
-    )
+    return quarters.with_grids(lambda part: together(part.view(-1, QUARTERS, *part.shape[1:])), present[:, 0])
 
 
 class Quartered:
     """An expert of 10x10 canvases asked about each quarter of a large one: four rows of its own for every row."""
 
     def __init__(self, expert: Expert) -> None:
-        self.expert = expert
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The expert's."""
-        return self.expert.vocabulary
+        self.expert, self.vocabulary = expert, expert.vocabulary
 
     def encode(self, condition: Condition) -> Any:
         """The encodings of the four quarters, side by side behind the item."""
         encoded = self.expert.encode(condition_apart(condition))
-        return _each_tensor(encoded, lambda part: part.view(-1, QUARTERS, *part.shape[1:]))
+        four = [part.view(-1, QUARTERS, *part.shape[1:]) for part in tensors_of(encoded)]
+        return rebuilt(encoded, iter(four))
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """What it says about the quarters, put together."""
-        told = _each_tensor(encoded, lambda part: part.flatten(0, 1))
+        told = rebuilt(encoded, iter([part.flatten(0, 1) for part in tensors_of(encoded)]))
         said = self.expert.log_probs(apart(x_t).flatten(0, 1), told)
         values = said.movedim(-1, 1).reshape(len(x_t), QUARTERS, said.shape[-1], CELLS)
         return together(values).movedim(1, -1)
 
     def __repr__(self) -> str:
         return f"Quartered({self.expert!r})"
-
-
-def _each_tensor(nested: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    changed: Sequence[Tensor] = [change(part) for part in tensors_of(nested)]
-    return rebuilt(nested, iter(changed))
