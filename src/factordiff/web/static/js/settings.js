@@ -10,6 +10,7 @@ const METHODS = {
   evidence: "Who has predicted well what lies around a cell speaks for it.",
   single: "One expert alone.",
   mixture: "The average of the experts’ distributions, cell by cell.",
+  "drawn-expert": "For each cell and step one expert is drawn and speaks.",
   product: "The product of the experts’ distributions, cell by cell.",
   "geometric-mean": "The product with exponents that add up to one.",
   superdiff: "One expert per step for the whole grid, by the density of what is drawn so far.",
