@@ -44,7 +44,7 @@ def test_every_method_fills_the_grid_and_counts_its_passes(name):
     answers = decode(how, experts, START, None, seed=5)
     assert answers.x_0.shape == (7, 4)
     assert int(answers.x_0.max()) < 3
-    per_step = {"single": 1, "fkc": 8, "rne": 8, "vote": 6}.get(name, 2)
+    per_step = {"single": 1, "fkc": 8, "rne": 8, "vote": 6, "hex": 10, "tie": 4}.get(name, 2)
     assert answers.nominal_passes.tolist() == [4 * per_step] * 7
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence, Sized
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -16,8 +16,8 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
-Selection = Literal["draw", "highest-target", "vote", "first"]
-SELECTIONS = ("draw", "highest-target", "vote", "first")
+Selection = Literal["draw", "highest-target", "vote", "whole-vote", "first"]
+SELECTIONS = get_args(Selection)
 
 
 COPIES = 8  # of a row's log-probabilities that a step may hold at once

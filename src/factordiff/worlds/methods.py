@@ -30,7 +30,7 @@ ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sa
 FAMILIES = {
     "single": ALONE,
     **dict.fromkeys(("mixture", "product", "geometric-mean", "drawn-expert"), SCALAR),
-    **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote"), SAMPLE),
+    **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote", "hex", "tie"), SAMPLE),
 }
 BOUNDS = ("told", "oracle", "union", "answer-fitted")
 UNION = "union"

@@ -18,6 +18,8 @@ const METHODS = {
   fkc: "Particles drawn from the product and reweighted (Feynman–Kac).",
   rne: "Particles drawn from the mixture and reweighted.",
   views: "Where from the occupancy expert, which color from the other.",
+  hex: "Several reveal orders, from all cells at once to left to right; the most frequent whole answer wins.",
+  tie: "Each expert fills its own grid; after every step all go on from the surest one.",
   vote: "Each expert answers alone, several times; every cell takes the majority.",
 };
 const RULES = {
