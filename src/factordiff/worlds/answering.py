@@ -136,6 +136,6 @@ def _check_distribution(how: Method) -> None:
     """Refuse methods that choose among finished answers where only distributions are looked at."""
     if how.selection == "vote" or how.paths != "alike":
         raise InvalidInput(
-            f"methods: {how.name!r} counts or relays answers, and in one pass, or enumerated, there are only "
-            "distributions; compare it where answers are decoded"
+            f"methods: {how.name!r} chooses among answers, and in one pass there are only distributions, as in a law "
+            "that is enumerated; compare it where answers are decoded"
         )
