@@ -17,6 +17,7 @@ from factordiff import (
     ByMargin,
     ByProduct,
     Condition,
+    DrawnExpert,
     Engine,
     Evidence,
     FactorWeights,
@@ -78,7 +79,8 @@ def things() -> list[object]:
     return [
         Ancestral(4), ByConfidence(4), ByMargin(0.9), ByEntropy(0.1), ByProduct(0.9), Repaired(ByMargin(0.9)),
         ByBlock(), BatchSizes(8), Engine(), Vocabulary(3), expert, state, Routing()(said, state),
-        Single(), Mixture(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(), feynman_kac(), rne(),
+        Single(), Mixture(), DrawnExpert(), Product(), GeometricMean(), SuperDiff(), SuperDiffAnd(),
+        feynman_kac(), rne(),
         Routing(), SoftRouting(), FactorWeights(torch.eye(2), rows(2, 2)), Views(), HardViews(),
         Learned(), Router.new(RouterConfig(2, 3)), FittingData(torch.zeros(4, 2, dtype=torch.int64)),
         FitReport("weights", "mixture", (Trial({"weights": (1.0, 4.0)}, Score(0.5, 0.9)),), 0, 0, 4),

@@ -5,6 +5,7 @@ from factordiff.composition.confidence import margin as margin
 from factordiff.composition.correctors import Corrected as Corrected
 from factordiff.composition.correctors import feynman_kac as feynman_kac
 from factordiff.composition.correctors import rne as rne
+from factordiff.composition.drawn_expert import DrawnExpert as DrawnExpert
 from factordiff.composition.evidence import Evidence as Evidence
 from factordiff.composition.factors import blocks as blocks
 from factordiff.composition.factors import columns as columns

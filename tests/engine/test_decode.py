@@ -44,7 +44,7 @@ def test_every_method_fills_the_grid_and_counts_its_passes(name):
     answers = decode(how, experts, START, None, seed=5)
     assert answers.x_0.shape == (7, 4)
     assert int(answers.x_0.max()) < 3
-    per_step = {"single": 1, "fkc": 8, "rne": 8, "vote": 6}.get(name, 2)
+    per_step = {"single": 1, "fkc": 8, "rne": 8, "vote": 6, "hex": 10, "tie": 4}.get(name, 2)
     assert answers.nominal_passes.tolist() == [4 * per_step] * 7
 
 
@@ -53,7 +53,7 @@ def test_only_drawing_methods_depend_on_the_seed():
         how = method(name, ["color", "occupancy"])
         start = torch.full((64, 4), 3)
         one, two = (decode(how, EXPERTS, start, None, seed=seed).x_0 for seed in (0, 1))
-        assert torch.equal(one, two) == (name not in ("fkc", "rne", "vote"))
+        assert torch.equal(one, two) == (name not in ("drawn-expert", "fkc", "rne", "vote"))
 
 
 def test_a_vote_across_experts_pools_independent_runs():
@@ -78,7 +78,7 @@ def test_weights_and_exponents_reach_the_composition():
 
 
 def test_unknown_and_misused_methods_are_refused():
-    with pytest.raises(Unavailable, match="method: expected one of evidence, fkc"):
+    with pytest.raises(Unavailable, match="method: expected one of drawn-expert, evidence, fkc"):
         method("magic", ["full"])
     with pytest.raises(InvalidInput, match="'single' takes one expert"):
         method("single", ["full", "full"])

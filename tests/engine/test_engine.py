@@ -12,6 +12,7 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition
 from factordiff.composition.correctors import feynman_kac, rne
+from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.composition.factors import rows, whole
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
@@ -42,6 +43,7 @@ ANY_NUMBER: dict[str, Composition] = {
     "geometric-mean": GeometricMean(),
     "superdiff": SuperDiff(),
     "superdiff-and": SuperDiffAnd(),
+    "drawn-expert": DrawnExpert(),
     "routing": Routing(),
     "whole": Routing(whole(CELLS)),
     "own factors": Routing(OWN_LABELS, aggregate="min"),

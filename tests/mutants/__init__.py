@@ -9,10 +9,21 @@ from tests.mutants import (  # each registers its own
     diffusion,
     evidence,
     learned,
+    rivals,
     savings,
     weights,
     worlds,
 )
 from tests.mutants.registry import MUTANTS
 
-__all__ = ["MUTANTS", "compositions", "diffusion", "evidence", "learned", "savings", "weights", "worlds"]
+__all__ = [
+    "MUTANTS",
+    "compositions",
+    "diffusion",
+    "evidence",
+    "learned",
+    "rivals",
+    "savings",
+    "weights",
+    "worlds",
+]

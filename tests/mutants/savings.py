@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from factordiff.engine import expert_batch, queue
-from factordiff.sampling import adaptive, step
+from factordiff.sampling import adaptive
 from factordiff.state import SamplerState
 from tests.mutants.registry import Patch, after, mutant
 
@@ -113,9 +113,9 @@ def entropies_in_single_precision(patch: Patch) -> None:
 
 @mutant("sampling.test_adaptive:test_what_was_taken_back_is_not_counted_twice")
 def repairs_that_keep_the_densities(patch: Patch) -> None:
-    original = step.repaired
+    original = adaptive.Repaired.revised
 
-    def kept(state: SamplerState, rule: Any) -> SamplerState:
-        return replace(original(state, rule), log_density=state.log_density)
+    def kept(self: adaptive.Repaired, state: SamplerState, doubt: Tensor) -> tuple[SamplerState, None]:
+        return replace(original(self, state, doubt)[0], log_density=state.log_density), None
 
-    patch.setattr(step, "repaired", kept)
+    patch.setattr(adaptive.Repaired, "revised", kept)

@@ -39,6 +39,7 @@ from factordiff import (
     sample,
 )
 from factordiff.composition import confidence
+from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.engine import expert_batch
 from factordiff.errors import InvalidInput
 from factordiff.experts import forward
@@ -110,6 +111,8 @@ COMPOSITIONS: dict[str, Composition] = {
     "fkc": feynman_kac([1.0, 1.0, 0.5]),
     "rne": rne(),
     "rne by superdiff": rne(proposal=SuperDiff()),
+    "drawn-expert": DrawnExpert([0.2, 0.3, 0.5]),
+    "rne by drawn-expert": rne(proposal=DrawnExpert()),
 }
 RULES: dict[str, RevealRule] = {
     "confidence": ByConfidence(5),

@@ -100,8 +100,11 @@ def test_nats_are_of_one_pass_and_experts_are_asked_once(monkeypatch: pytest.Mon
     best = -np.log([0.9, 0.8, 0.6, 0.9]).mean()
     assert table["oracle"].value(table.main) == pytest.approx(best)
     assert len(asked) == 2  # one batch, two experts, five rows
-    with pytest.raises(InvalidInput, match="in one pass there are only distributions"):
-        compare(experts(), "vote", queries(), "nats")
+    for method in ("vote", "hex", "tie"):
+        with pytest.raises(
+            InvalidInput, match=f"'{method}' chooses .* in one pass there are only distributions"
+        ):
+            compare(experts(), method, queries(), "nats")
 
 
 def test_an_interval_is_over_clusters() -> None:

@@ -22,8 +22,8 @@ class Composed:
 
     With `log_kappa` the values of a step are not drawn cell by cell: an expert is drawn by it and speaks for all
     cells that belong together. Alone, it is one distribution over the experts per row, and all cells of the row
-    belong together. Beside `owners`, a label per cell, it is one per cell, the same at all cells of a label: those
-    belong together, and different labels draw independently.
+    belong together, or one per cell, and each cell draws for itself. Beside `owners`, a label per cell, it is one per
+    cell, the same at all cells of a label: those belong together, and different labels draw independently.
     """
 
     log_probs: CellLogProbs

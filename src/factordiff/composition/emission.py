@@ -31,8 +31,11 @@ def draw_tokens(
 
 
 def drawn_speakers(composed: Composed, state: SamplerState) -> RoutingMap:
-    """The expert that speaks for each cell in this step: one for the row, or one for each label of `owners`."""
+    """The expert that speaks for each cell in this step: of the row, of each label of `owners`, or its own."""
     assert composed.log_kappa is not None
+    if composed.owners is None and composed.log_kappa.dim() == 3:
+        uniforms = state.draws.cells(Purpose.EXPERT, state.clock, state.x_t.shape[1])
+        return categorical(composed.log_kappa.permute(1, 2, 0), uniforms)
     if composed.owners is None:
         speaker = categorical(composed.log_kappa.T, state.draws.rows(Purpose.EXPERT, state.clock))
         return speaker[:, None].expand_as(state.x_t)
@@ -46,11 +49,13 @@ def log_drawn(
     r"""The log-probability with which `draw_tokens` gives these values at these cells.
 
     $\sum_i \log r_i(x_i)$, or, when one expert speaks for all cells of a factor f (or of the row),
-    $\sum_f \log\sum_m\kappa_{m,f}\prod_{i \in f} p_{m,i}(x_i)$.
+    $\sum_f \log\sum_m\kappa_{m,f}\prod_{i \in f} p_{m,i}(x_i)$; a cell with a speaker of its own is such a factor.
     """
     if composed.log_kappa is None:
         return log_prob_of_cells(tempered(composed.log_probs, temperature), tokens, cells)
     each = torch.where(cells, log_prob_at(tempered(log_probs, temperature), tokens), 0.0)
+    if composed.owners is None and composed.log_kappa.dim() == 3:
+        return torch.where(cells, (composed.log_kappa + each).logsumexp(0), 0.0).sum(-1)
     if composed.owners is None:
         return (composed.log_kappa + each.sum(-1)).logsumexp(0)
     labels, nothing = composed.owners, torch.zeros_like(each)

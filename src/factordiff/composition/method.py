@@ -18,11 +18,14 @@ from factordiff.composition.composition import Composition
 from factordiff.composition.options import RESAMPLING, Option
 from factordiff.errors import InvalidInput, Unavailable
 
-Selection = Literal["draw", "highest-target", "vote", "first"]
+Selection = Literal["draw", "highest-target", "vote", "whole-vote", "first"]
+# Where an item's particles go: all by the reveal rule, each in an order of its own, or each by an expert of its own
+# and relayed.
+Paths = Literal["alike", "orders", "relay"]
 Build = TypeVar("Build", bound=Callable[..., Composition])
 
 # Options that say how a method is decoded; the others are arguments of its composition.
-DECODING = ("particles", "selection", "resampling")
+DECODING = ("particles", "selection", "resampling", "every")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Method:
     particles: int = 1
     selection: Selection = "first"
     resampling: float = RESAMPLING.default
+    paths: Paths = "alike"
+    every: int = 1  # steps between relays
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class MethodSpec:
     most: int | None = None
     drawn: bool = False  # whether values are drawn, not the likeliest taken
     selection: Selection = "first"  # unless it is an option
+    paths: Paths = "alike"  # a relay has a particle for each expert
     objectives: bool = False  # whether `build` is told what each expert was trained on
     reveal: str = "fast"  # the reveal rule that suits it
     overlapping: bool = False  # whether its factors may overlap: then `partition` may be a kernel
@@ -89,7 +95,9 @@ class MethodSpec:
             settings["partition"] = partition
         if self.objectives:
             settings["objectives"] = objectives
-        decoding = {"selection": self.selection, **decoding}
+        decoding = {"selection": self.selection, "paths": self.paths, **decoding}
+        if self.paths == "relay":
+            decoding["particles"] = len(objectives)
         temperature = 1.0 if self.drawn else 0.0
         return Method(self.name, self.build(**settings), temperature, **decoding)
 

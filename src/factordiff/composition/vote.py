@@ -1,11 +1,11 @@
-"""Majority voting over finished samples, cell by cell."""
+"""Majority voting over finished samples, cell by cell or as wholes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.composition.method import declare
@@ -39,3 +39,15 @@ def majority_vote(samples: Int[Tensor, "run item cell"], values: int) -> Int[Ten
     votes = torch.nn.functional.one_hot(samples, values).sum(0)
     support = votes.gather(-1, samples.permute(1, 2, 0))  # how many runs agree with each run
     return samples.gather(0, support.argmax(-1).unsqueeze(0)).squeeze(0)
+
+
+def most_frequent(
+    samples: Int[Tensor, "item run cell"], log_likelihood: Float[Tensor, "item run"]
+) -> Int[Tensor, " item"]:
+    """The run of each item whose whole answer most runs gave; among ties the likeliest, then the earliest."""
+    same = (samples[:, :, None] == samples[:, None]).all(-1)
+    votes = same.sum(-1)
+    ahead = votes == votes.amax(-1, keepdim=True)
+    likely = torch.where(ahead, log_likelihood.nan_to_num(nan=-torch.inf, neginf=-torch.inf), -torch.inf)
+    best = ahead & (likely == likely.amax(-1, keepdim=True))
+    return best.to(torch.uint8).argmax(-1)

@@ -15,8 +15,10 @@ from factordiff.engine.auto import AutoEngine
 from factordiff.engine.engine import Engine
 from factordiff.experts.expert import Expert
 from factordiff.sampling.gathered_evidence import gathered
+from factordiff.sampling.orders import InBlocks
 from factordiff.sampling.particles import draw_one
-from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.relay import Relayed
+from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Samples
 from factordiff.streams import Draws, Purpose, hash_words
 
@@ -36,8 +38,13 @@ def decode(
 ) -> Samples:
     """Draw each item's answer by a method; a vote is one run of the loop for each expert, pooled.
 
-    Evidence that a method asks for is gathered before, and its passes are counted.
+    Evidence that a method asks for is gathered before, and its passes are counted. Where a method's particles go
+    different ways, the reveal rule is what they have in common.
     """
+    if method.paths == "orders":
+        reveal = InBlocks(reveal or ByConfidence())
+    elif method.paths == "relay":
+        reveal = Relayed(reveal or ByConfidence(), method.every)
     composition, before = gathered(method.composition, experts, x_t, condition, seed=seed, items=items)
 
     def run(which: Sequence[Expert], run_seed: int) -> Samples:

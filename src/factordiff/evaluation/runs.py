@@ -69,7 +69,9 @@ class RunSettings:
 
     def rows_of_a_query(self, row: RunSpec) -> int:
         """How many states of one query are decoded side by side."""
-        return {"vote": self.runs, **dict.fromkeys(PARTICLE_METHODS, self.particles)}.get(row.method, 1)
+        particles = dict.fromkeys(PARTICLE_METHODS, self.particles)
+        rivals = {"hex": dict(row.others).get("orders", 5), "tie": len(row.experts)}
+        return {"vote": self.runs, **particles, **rivals}.get(row.method, 1)
 
 
 @dataclass(frozen=True)

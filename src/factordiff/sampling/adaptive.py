@@ -130,24 +130,23 @@ class Repaired(Wrapped):
         """How often a finished row may have cells masked again."""
         return self.rounds
 
-    def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
-        """The cells whose margin did not exceed the threshold."""
-        return ~(log_doubt < _log(1.0 - self.threshold))
-
-
-def repaired(state: SamplerState, rule: RevealRule) -> SamplerState:
-    """Mask the doubtful cells of full rows again, if the rule repairs and has not done so often enough."""
-    assert state.log_doubt is not None
-    assert state.repairs is not None
-    full = ~state.masked.any(-1) & (state.repairs > 0)
-    again = rule.doubtful(state.log_doubt) & state.start & full[:, None]
-    return replace(
-        state,
-        x_t=torch.where(again, state.mask, state.x_t),
-        log_density=torch.where(again, 0.0, state.log_density),
-        log_doubt=torch.where(again, -torch.inf, state.log_doubt),
-        repairs=state.repairs - again.any(-1).to(torch.int64),
-    )
+    def revised(
+        self, state: SamplerState, log_doubt: Float[Tensor, "batch cell"]
+    ) -> tuple[SamplerState, None]:
+        """Mask the doubtful cells of full rows again, unless that was done often enough."""
+        assert state.log_doubt is not None
+        assert state.repairs is not None
+        full = ~state.masked.any(-1) & (state.repairs > 0)
+        doubtful = ~(state.log_doubt < _log(1.0 - self.threshold))
+        again = doubtful & state.start & full[:, None]
+        after = replace(
+            state,
+            x_t=torch.where(again, state.mask, state.x_t),
+            log_density=torch.where(again, 0.0, state.log_density),
+            log_doubt=torch.where(again, -torch.inf, state.log_doubt),
+            repairs=state.repairs - again.any(-1).to(torch.int64),
+        )
+        return after, None
 
 
 def _prefix(order: Int[Tensor, "batch cell"], allowed: Cells) -> Cells:

@@ -82,12 +82,17 @@ class RevealRule(ABC):
 
     @property
     def repairs(self) -> int:
-        """How often a finished row may have cells masked again; 0 unless the rule repairs."""
+        """What a row's `repairs` begin with; 0 unless the rule has second thoughts (`revised`)."""
         return 0
 
-    def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
-        """The cells to mask again, from the log-doubt with which each was committed."""
-        return torch.zeros_like(log_doubt, dtype=torch.bool)
+    def revised(
+        self, state: SamplerState, log_doubt: Float[Tensor, "batch cell"]
+    ) -> tuple[SamplerState, Int[Tensor, "item particle"] | None]:
+        """A step's second thoughts, if the rule `repairs`: the state, and whom particles come from if they moved.
+
+        `log_doubt` is that of the composed distributions of this step; the state's is of what was committed.
+        """
+        return state, None
 
 
 class Wrapped(RevealRule):
@@ -126,9 +131,11 @@ class Wrapped(RevealRule):
         """As the rule has it."""
         return self.rule.repairs
 
-    def doubtful(self, log_doubt: Float[Tensor, "batch cell"]) -> Cells:
+    def revised(
+        self, state: SamplerState, log_doubt: Float[Tensor, "batch cell"]
+    ) -> tuple[SamplerState, Int[Tensor, "item particle"] | None]:
         """As the rule has it."""
-        return self.rule.doubtful(log_doubt)
+        return self.rule.revised(state, log_doubt)
 
 
 @dataclass(frozen=True)

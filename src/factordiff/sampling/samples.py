@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.composition.vote import majority_vote
+from factordiff.composition.vote import majority_vote, most_frequent
 from factordiff.sampling.particles import draw_one, highest_target
 from factordiff.sampling.request import Selection
 from factordiff.sampling.step import StepInfo
@@ -74,6 +75,9 @@ class Samples:
             chosen = draw_one(log_w, state.draws[::count].rows(Purpose.SELECT, chosen))
         elif selection == "highest-target" and beta is not None:
             chosen = highest_target(log_density, beta.to(log_density.device))
+        elif selection == "whole-vote":
+            of_cells = state.log_density.logsumexp(0) - math.log(len(log_density))  # given cells: 0
+            chosen = most_frequent(particles, of_cells.sum(-1).view(-1, count))
         x_0 = particles[item, chosen]
         if selection == "vote":
             x_0 = majority_vote(particles.transpose(0, 1), state.mask)

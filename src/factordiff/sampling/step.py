@@ -16,7 +16,6 @@ from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
 from factordiff.composition.proposal import Proposal
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.sampling.adaptive import repaired
 from factordiff.sampling.particles import RESAMPLING, log_target, resampled
 from factordiff.sampling.reveal import Posterior, RevealRule, at_next_reveal
 from factordiff.state import SamplerState
@@ -54,7 +53,7 @@ def step(
     revealed = fill_in_chunks(proposal, composition, draw) if large else draw(proposal)
     after, ess, ancestors = (revealed, None, None) if beta is None else resampled(revealed, resampling)
     if rule.repairs:
-        after = repaired(after, rule)
+        after, ancestors = rule.revised(after, proposal.log_doubt)
     return ticked(after), StepInfo(proposal, revealed, ess, ancestors)
 
 

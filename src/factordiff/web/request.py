@@ -29,7 +29,7 @@ from factordiff.web.limits import API_VERSION, Limits
 # A block may not be larger than the canvas, and its digits not so many that reading them takes long.
 SIZE = "([1-9]|10)"  # a factor is no larger than the canvas
 FACTORS = f"^({pattern(SIZE)})$"
-WORK = ("particles", "runs")  # options that multiply what a solve costs
+WORK = ("particles", "runs", "orders")  # options that multiply what a solve costs
 LARGEST_WHOLE = 2**53 - 1  # the largest whole number that JavaScript keeps
 
 Color = Annotated[int, Field(ge=0, le=9)]

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from factordiff.composition.method import Method
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.benchmark import answer_hashes
 from factordiff.experts.condition import on_device
@@ -113,8 +114,7 @@ def one_pass(
     """
     x_t, condition = asked.x_t.to(team.device), on_device(asked.condition, team.device)
     how = team.method_for(x_t.shape[1], condition)
-    if how.selection == "vote":
-        raise InvalidInput("methods: 'vote' counts answers, and in one pass there are only distributions")
+    _check_distribution(how)
     mask, ids = common_vocabulary(team.experts).mask, index.to(team.device)
     composition, spent = gathered(how.composition, team.experts, x_t, condition, seed=seed, items=ids)
     state = SamplerState.begin(x_t, mask, len(team), seed=seed, ids=ids)
@@ -127,5 +127,15 @@ def one_pass(
 def enumerated(team: Team, cells: int) -> Float[Tensor, ...]:
     """The law of what the team draws, surest cell first; with a target, that of infinitely many particles."""
     how = team.method_for(cells)
+    _check_distribution(how)
     weighted = how.composition.target(len(team)) is not None
     return exact_law(team.experts, how.composition, cells, reveal=ByConfidence(cells)).distribution(weighted)
+
+
+def _check_distribution(how: Method) -> None:
+    """Refuse methods that choose among finished answers where only distributions are looked at."""
+    if how.selection == "vote" or how.paths != "alike":
+        raise InvalidInput(
+            f"methods: {how.name!r} chooses among answers, and in one pass there are only distributions, as in a law "
+            "that is enumerated; compare it where answers are decoded"
+        )

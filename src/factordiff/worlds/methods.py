@@ -29,8 +29,8 @@ from factordiff.worlds.setting import Answering, PreparedMethod, Setting
 ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sample", "per factor", "bound"
 FAMILIES = {
     "single": ALONE,
-    **dict.fromkeys(("mixture", "product", "geometric-mean"), SCALAR),
-    **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote"), SAMPLE),
+    **dict.fromkeys(("mixture", "product", "geometric-mean", "drawn-expert"), SCALAR),
+    **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote", "hex", "tie"), SAMPLE),
 }
 BOUNDS = ("told", "oracle", "union", "answer-fitted")
 UNION = "union"

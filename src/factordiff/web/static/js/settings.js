@@ -10,6 +10,7 @@ const METHODS = {
   evidence: "Who has predicted well what lies around a cell speaks for it.",
   single: "One expert alone.",
   mixture: "The average of the experts’ distributions, cell by cell.",
+  "drawn-expert": "For each cell and step one expert is drawn and speaks.",
   product: "The product of the experts’ distributions, cell by cell.",
   "geometric-mean": "The product with exponents that add up to one.",
   superdiff: "One expert per step for the whole grid, by the density of what is drawn so far.",
@@ -17,6 +18,8 @@ const METHODS = {
   fkc: "Particles drawn from the product and reweighted (Feynman–Kac).",
   rne: "Particles drawn from the mixture and reweighted.",
   views: "Where from the occupancy expert, which color from the other.",
+  hex: "Several reveal orders, from all cells at once to left to right; the most frequent whole answer wins.",
+  tie: "Each expert fills its own grid; after every step all go on from the surest one.",
   vote: "Each expert answers alone, several times; every cell takes the majority.",
 };
 const RULES = {
