@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -34,14 +35,24 @@ AT_ONCE = {"cpu": 2**19, "cuda": 2**26}  # log-probabilities worked on together:
 
 Doubts = Float[Tensor, "*expert batch cell"]
 
-# Another function of the same meaning, which may round the last bit; None where it cannot be used.
-Faster = Callable[[Float[Tensor, "*expert batch cell value"]], Doubts | None]
+# The largest two log-probabilities of each row, and what the others have beside the second.
+RunnerUp = tuple[Float[Tensor, " row"], Float[Tensor, " row"], Float[Tensor, " row"]]
+
+
+@dataclass(frozen=True)
+class Faster:
+    """Functions of the same meaning, which may round the last bit; each says None where it cannot be used."""
+
+    log_doubt: Callable[[Float[Tensor, "*expert batch cell value"]], Doubts | None]  # of small vocabularies
+    against_runner_up: Callable[[Float[Tensor, "row value"]], RunnerUp | None]  # of large ones
+
+
 _faster: ContextVar[Faster | None] = ContextVar("faster", default=None)
 
 
 @contextmanager
 def computed_by(faster: Faster) -> Iterator[None]:
-    """Inside, log-doubts are worked out by this function wherever it can be used."""
+    """Inside, log-doubts are worked out by these functions wherever they can be used."""
     before = _faster.set(faster)
     try:
         yield
@@ -52,7 +63,7 @@ def computed_by(faster: Faster) -> Iterator[None]:
 def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64: 0 for a tie at the top, $-\infty$ for a point mass."""
     faster = _faster.get()
-    found = None if faster is None else faster(log_probs)
+    found = None if faster is None else faster.log_doubt(log_probs)
     if found is not None:
         return found
     if log_probs.shape[-1] > LARGE:
@@ -101,20 +112,28 @@ def _error_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
     return wrong / (1.0 + wrong)
 
 
-def _against_runner_up(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Tensor]:
+def _against_runner_up(log_p: Float[Tensor, "row value"]) -> RunnerUp:
     r"""The largest two log-probabilities, and $s = \sum_{v \ne 1} p_v / p^{(2)}$, exact in any order of the values.
 
     Shares are at most 1. Rounded to whole numbers of $2^{-q}$ with $q = 52 - \lceil\log_2 V\rceil$ they add up in
     float64 without rounding, in any order; what that changes is at most $2^{-q-1}$ a value, or its last bit.
     """
+    faster = _faster.get()
+    found = None if faster is None else faster.against_runner_up(log_p)
+    if found is not None:
+        return found
     first, second, winner = _top_two(log_p)
     share = log_p - second.clamp(min=torch.finfo(log_p.dtype).min)[:, None]
     share.scatter_(1, winner[:, None], -torch.inf).exp_()
-    # Beside this number the last bit that is kept stands for 2^-q, whatever the type.
-    digits = 23 if log_p.dtype == torch.float32 else 52
-    large = 1.5 * 2.0 ** (digits - 52 + (log_p.shape[-1] - 1).bit_length())
+    large = rounding_number(log_p)
     others = share.add_(large).sub_(large).sum(-1, dtype=torch.float64)
     return first.double(), second.double(), others
+
+
+def rounding_number(log_p: Float[Tensor, "row value"]) -> float:
+    """Beside this number the last bit that is kept stands for 2^-q, whatever the type."""
+    digits = 23 if log_p.dtype == torch.float32 else 52
+    return float(1.5 * 2.0 ** (digits - 52 + (log_p.shape[-1] - 1).bit_length()))
 
 
 def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Int[Tensor, " row"]]:

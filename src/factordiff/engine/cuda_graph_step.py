@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.composition.confidence import computed_by
-from factordiff.engine import doubt_kernel
+from factordiff.composition.confidence import Faster, computed_by
+from factordiff.engine import doubt_kernel, runner_up_kernel
 from factordiff.engine.checked import disagreement
 from factordiff.engine.cuda_graph import CudaGraph
 from factordiff.engine.queue import Queue
@@ -24,6 +24,8 @@ from factordiff.sampling.step import step
 from factordiff.state import SamplerState
 from factordiff.streams import Draws
 from factordiff.types import Cells, ExpertLogProbs, Tokens
+
+KERNELS = Faster(doubt_kernel.log_doubt, runner_up_kernel.against_runner_up)
 
 
 class Stepped(NamedTuple):
@@ -107,7 +109,7 @@ class CudaGraphStep:
         """The step recorded with a kernel of our own, or recorded, or as it is: the first that works and agrees."""
         expected = self._plain(*given)
         failures = []
-        for how, doubts in (("kernel", computed_by(doubt_kernel.log_doubt)), ("recorded", nullcontext())):
+        for how, doubts in (("kernel", computed_by(KERNELS)), ("recorded", nullcontext())):
             try:
                 with doubts:
                     recorded = CudaGraph(self._plain, *given)
