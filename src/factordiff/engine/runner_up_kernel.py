@@ -18,9 +18,9 @@ BLOCK = 4096  # values that a program looks at together
 
 
 @jit
-def _against_runner_up(
+def _against_runner_up(  # type: ignore[no-untyped-def]
     log_probs, firsts, seconds, others, large, lowest, values: tl.constexpr, BLOCK: tl.constexpr
-):  # type: ignore[no-untyped-def]
+):
     row = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, BLOCK)
     best = tl.full((BLOCK,), -float("inf"), tl.float32)
