@@ -3,12 +3,14 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Python compiles what is imported when it is: compiling all of torch beforehand takes longer than the demo.
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 AXE    := build/axe/node_modules/axe-core/axe.min.js
 ORT    := build/ort/node_modules/onnxruntime-web/dist/ort.wasm.min.js
 
 .PHONY: demo play site site-with-experts notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
+
+# What they import is compiled as they do, and kept: pip would compile everything first, which takes longer.
+demo play site: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(VENV)/.ready-to-play
 	$(BIN)/factordiff demo
@@ -80,6 +82,7 @@ $(VENV)/.ready-to-play: pyproject.toml constraints.txt
 
 $(VENV)/.ready: $(VENV)/.ready-to-play
 	$(PIP) --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
+	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 	touch $@
 
 # What looks for barriers on the page; only these tests use it, so it comes from npm when they are run.
