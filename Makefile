@@ -82,7 +82,7 @@ $(VENV)/.ready-to-play: pyproject.toml constraints.txt
 
 $(VENV)/.ready: $(VENV)/.ready-to-play
 	$(PIP) --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
-	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
+	-$(BIN)/python -W ignore -m compileall -qq -j 0 $(VENV)/lib
 	touch $@
 
 # What looks for barriers on the page; only these tests use it, so it comes from npm when they are run.
