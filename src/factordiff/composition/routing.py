@@ -19,7 +19,7 @@ from factordiff.composition.confidence import (
 )
 from factordiff.composition.factors import Labels, Partition, labels_for
 from factordiff.composition.method import declare
-from factordiff.composition.options import FACTORS, TEMPERATURES, Option
+from factordiff.composition.options import FACTORS, TEMPERATURES, Option, check_sizes
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -116,6 +116,7 @@ class SoftRouting(Composition):
     ) -> None:
         if not 0 < softness < float("inf"):
             raise InvalidInput(f"softness: expected a finite positive number, got {softness}")
+        check_sizes("softness", [softness])
         self.softness = float(softness)
         self.partition = partition
         self.temperatures = checked("temperatures", temperatures, positive=True)
