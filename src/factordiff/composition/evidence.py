@@ -69,7 +69,7 @@ class Evidence(Composition):
             )
         if not 0 < temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
-        check_sizes("temperature", [temperature])
+        check_sizes("temperature", [float(temperature)])
         self.partition = partition
         self.kernel = None if kernel is None else _checked_kernel(kernel)
         self.temperature = float(temperature)

@@ -111,7 +111,7 @@ class Option:
             raise InvalidInput(f"{self.name}: expected {self._bounds()}{whose}, got {shown(given)}")
         if self.kind == "whole":
             return given
-        check_sizes(self.name, [given], whose)
+        check_sizes(self.name, [float(given)], whose)
         return float(given)
 
     def _bounds(self) -> str:

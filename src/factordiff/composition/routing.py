@@ -116,7 +116,7 @@ class SoftRouting(Composition):
     ) -> None:
         if not 0 < softness < float("inf"):
             raise InvalidInput(f"softness: expected a finite positive number, got {softness}")
-        check_sizes("softness", [softness])
+        check_sizes("softness", [float(softness)])
         self.softness = float(softness)
         self.partition = partition
         self.temperatures = checked("temperatures", temperatures, positive=True)

@@ -53,7 +53,7 @@ class SuperDiff(Composition):
         self.weights = checked_weights(weights)
         if not 0 <= temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite non-negative number, got {temperature}")
-        check_sizes("temperature", [temperature])
+        check_sizes("temperature", [float(temperature)])
         self.temperature = float(temperature)
         self.bias = checked_bias(bias)
 

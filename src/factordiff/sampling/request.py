@@ -108,7 +108,8 @@ def check_settings(
     """Refuse numbers and choices that make no sense, or none together."""
     if not 0 <= temperature < float("inf"):
         raise InvalidInput(f"temperature: expected 0 (argmax) or a finite positive number, got {temperature}")
-    check_sizes("temperature", [temperature])
+    if temperature > 0:
+        check_sizes("temperature", [float(temperature)])
     if isinstance(particles, bool) or not isinstance(particles, int) or particles < 1:
         raise InvalidInput(f"particles: expected a whole number of at least 1, got {particles!r}")
     if not 0 <= resampling <= 1:
