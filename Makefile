@@ -1,17 +1,27 @@
-# Every target does its own set-up: a fresh clone needs Python 3.11, make and a C compiler.
+# Every target does its own set-up: a fresh clone needs Python 3.11, make and a C compiler. What is to be looked at
+# (demo, play, site) installs the package and the playground; the others install their tools on top of that.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 AXE    := build/axe/node_modules/axe-core/axe.min.js
 ORT    := build/ort/node_modules/onnxruntime-web/dist/ort.wasm.min.js
 
-.PHONY: demo site site-with-experts notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
+.PHONY: demo play site site-with-experts notebook test test-core test-slow test-gpu test-web test-wheel check bench tree docs clean
 
-demo: $(VENV)/.ready
+# What they import is compiled as they do, and kept: pip would compile everything first, which takes longer.
+demo play site: export PYTHONDONTWRITEBYTECODE :=
+
+demo: $(VENV)/.ready-to-play
 	$(BIN)/factordiff demo
 
+# The playground; it says its address. PORT=0 takes any free port.
+PORT ?= 8000
+play: $(VENV)/.ready-to-play
+	$(BIN)/factordiff play --port $(PORT)
+
 # The stories as a page that needs no server: build/site/index.html, or any static host.
-site: $(VENV)/.ready
+site: $(VENV)/.ready-to-play
 	rm -rf build/site
 	$(BIN)/factordiff play --export build/site
 
@@ -65,10 +75,14 @@ docs: $(VENV)/.ready
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready-to-play: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
+	$(PIP) --editable ".[web]"
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.ready-to-play
+	$(PIP) --editable ".[data,hub,hf,tensorboard,web,docs,dev]"
+	-$(BIN)/python -W ignore -m compileall -qq -j 0 $(VENV)/lib
 	touch $@
 
 # What looks for barriers on the page; only these tests use it, so it comes from npm when they are run.
@@ -80,12 +94,12 @@ $(ORT):
 	npm install --silent --no-save --prefix build/ort onnxruntime-web@1.23.2
 
 $(VENV)/.ready-onnx: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[onnx]"
+	$(PIP) --editable ".[onnx]"
 	touch $@
 
 # The browser is Debian's: it is installed when it is missing, which needs root.
 CHROMIUM := /usr/bin/chromium
 $(VENV)/.ready-web: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[web-test]"
+	$(PIP) --editable ".[web-test]"
 	test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: installing it with apt-get"; apt-get update -q && apt-get install -q -y chromium; }
 	touch $@

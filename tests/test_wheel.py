@@ -31,10 +31,21 @@ def run(words: list[str | Path], folder: Path) -> str:
     return ended.stdout
 
 
+def interpreter(name: str) -> str | None:
+    """Where a Python is; a version manager's stand-in for one that it keeps back is asked for it by its version."""
+    found = shutil.which(name)
+    if found is None:
+        return None
+    words = [found, "-c", "import sys; print(sys.executable)"]
+    environment = {**ENVIRONMENT, "PYENV_VERSION": name.removeprefix("python")}
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return ended.stdout.strip() if ended.returncode == 0 else None
+
+
 @pytest.fixture(scope="module", params=PYTHONS)
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of a fresh installation."""
-    python = shutil.which(request.param)
+    python = interpreter(request.param)
     if python is None:
         pytest.skip(f"{request.param} is not installed here")
     folder = tmp_path_factory.mktemp("wheel")

@@ -94,33 +94,37 @@ def at_write(count: int, name: str, after: bool) -> Callable[[], None]:
     return begin
 
 
+def moment_of(attempt: int, length: float) -> Callable[[], None]:
+    if attempt % 2:
+        return at_time(length * float(uniform(0, Purpose.BOOTSTRAP, attempt)))
+    count, name = 1 + int(integers(5, 0, Purpose.BOOTSTRAP, attempt)), ("fsync", "replace")[attempt // 2 % 2]
+    return at_write(count, name, after=attempt % 4 == 0)
+
+
 def survive(verb: Verb, kills: int, folder: Path) -> None:
+    """Kill a run so many times and resume it; one that ends before the moment came is compared, and another begins."""
     (folder / "straight").mkdir(parents=True)
     begun = time.monotonic()
     assert fork(verb.words(folder / "straight")) == 0
     length = time.monotonic() - begun
-    killed = folder / "killed"
-    killed.mkdir()
-    survived = 0
-    for kill in range(kills):
-        if kill % 2:
-            moment = at_time(length * float(uniform(0, Purpose.BOOTSTRAP, kill)))
+    straight = verb.left(folder / "straight")
+    survived, runs = 0, 1
+    for attempt in range(8 * kills):
+        killed = folder / f"killed {runs}"
+        killed.mkdir(exist_ok=True)
+        last = survived == kills
+        code = fork(verb.words(killed), *([] if last else [moment_of(attempt, length)]))
+        if code == 0:
+            assert verb.left(killed) == straight
+            if last:
+                break
+            runs += 1
         else:
-            count, name = (
-                1 + int(integers(5, 0, Purpose.BOOTSTRAP, kill)),
-                ("fsync", "replace")[kill // 2 % 2],
-            )
-            moment = at_write(count, name, after=kill % 4 == 0)
-        code = fork(verb.words(killed), moment)
-        if code == 0:  # it had ended before the moment came
-            break
-        assert code == -signal.SIGKILL
-        survived += 1
-        verb.whole(killed)
-    assert survived >= 1
-    if code != 0:
-        assert fork(verb.words(killed)) == 0
-    assert verb.left(killed) == verb.left(folder / "straight")
+            assert code == -signal.SIGKILL
+            survived += 1
+            verb.whole(killed)
+    print(f"\n{survived} kills of {runs} runs that take {length:.1f} s")
+    assert survived == kills
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,8 @@ def test_what_nobody_sets_is_the_default() -> None:
         (EACH, {"c": 1.0}, "beta: no expert is called 'c'; expected a, b"),
         (EACH, [1.0, -1.0], "beta: expected a finite number of at least 0 for b, got -1.0"),
         (EACH, [math.nan, 1.0], "beta: expected a finite number of at least 0 for a, got nan"),
+        (EACH, [1.0, 1e308], "beta: expected 0 or a size between 1e-30 and 1e+30 for b, got 1e+308"),
+        (EACH, [1.0, 1e-46], "beta: expected 0 or a size between 1e-30 and 1e+30 for b, got 1e-46"),
         (EACH, "1,2", "beta: expected a number for each expert, or numbers by name, got '1,2'"),
         (EACH, 3.0, "beta: expected a number for each expert"),
         (SHARE, 1.5, "share: expected a finite number from 0 to 1, got 1.5"),

@@ -76,6 +76,10 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "negative T": ("temperatures: expected finite positive", lambda: SoftRouting(temperatures=[-1.0])),
     "NaN T": ("temperatures: expected finite positive", lambda: Routing(temperatures=[NAN])),
+    "T beyond single precision": ("temperatures: expected 0 or a size", lambda: Routing(temperatures=[1e39])),
+    "T too small for it": ("temperatures: expected 0 or a size", lambda: Routing(temperatures=[1e-46])),
+    "weights too small for it": ("weights: expected 0 or a size", lambda: Mixture([1e-308, 1e-308])),
+    "bias beyond it": ("bias: expected 0 or a size", lambda: SuperDiff(bias=[-1e308, 0.0])),
     "one T for two": (
         "temperatures: expected 2 numbers, one per expert, got 1",
         lambda: compose(Routing(temperatures=[1.0])),

@@ -71,6 +71,7 @@ WRONG = [
     ({"method": "learned"}, "method: expected 'evidence', 'fkc'"),
     ({"router": "/etc"}, "body: unknown key 'router'"),
     ({"temperatures": {"odd": 0}}, "temperatures: expected a finite positive number for odd, got 0"),
+    ({"temperatures": {"odd": 1e308}}, "temperatures: expected 0 or a size between 1e-30 and 1e+30 for odd"),
     ({"temperatures": {"who": 1}}, "no expert is called 'who'"),
     ({"temperatures": [1, 2, 3]}, "temperatures: expected 2 numbers, one per expert, got 3"),
     ({"temperatures": {"odd": "1"}}, "temperatures, odd: expected a valid number, got '1'"),

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from factordiff.composition.options import check_sizes
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertCells, ExpertLogProbs, LogDensities, RoutingMap
@@ -104,4 +105,5 @@ def checked(name: str, given: Sequence[float] | None, *, positive: bool) -> tupl
             raise InvalidInput(
                 f"{name}: expected finite {wanted} numbers, one per expert, got {list(numbers)}"
             )
+    check_sizes(name, numbers)
     return numbers

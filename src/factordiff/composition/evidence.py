@@ -14,7 +14,7 @@ from factordiff.composition.composition import Composed, Composition, per_expert
 from factordiff.composition.factors import Labels, Partition, alone, factor_sums, labels_for
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
-from factordiff.composition.options import BIAS, FACTORS, WEIGHTS, Option
+from factordiff.composition.options import BIAS, FACTORS, WEIGHTS, Option, check_sizes
 from factordiff.composition.superdiff import checked_bias, responsibilities
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -71,6 +71,7 @@ class Evidence(Composition):
             )
         if not 0 < temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
+        check_sizes("temperature", [float(temperature)])
         self.partition = partition
         self.kernel = None if kernel is None else _checked_kernel(kernel)
         self.temperature = float(temperature)

@@ -17,6 +17,7 @@ from factordiff.errors import InvalidInput
 from factordiff.schema.bound import shown
 
 Kind = Literal["number", "whole", "choice", "factors", "router"]
+LARGEST = 1e30  # far inside single precision, in which experts answer; its inverse is the smallest
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,10 @@ class Option:
         )
         if not within:
             raise InvalidInput(f"{self.name}: expected {self._bounds()}{whose}, got {shown(given)}")
-        return given if self.kind == "whole" else float(given)
+        if self.kind == "whole":
+            return given
+        check_sizes(self.name, [float(given)], whose)
+        return float(given)
 
     def _bounds(self) -> str:
         what = "a whole number" if self.kind == "whole" else "a finite number"
@@ -117,6 +121,15 @@ class Option:
         if self.above and self.least == 0:
             return what.replace("finite", "finite positive")
         return f"{what} of at least {self.least:g}"
+
+
+def check_sizes(name: str, numbers: Sequence[float], whose: str = "") -> None:
+    """Refuse finite numbers that single precision, or what is computed with them there, takes for 0 or infinity."""
+    for number in numbers:
+        if number != 0 and not 1 / LARGEST <= abs(number) <= LARGEST:
+            raise InvalidInput(
+                f"{name}: expected 0 or a size between {1 / LARGEST:g} and {LARGEST:g}{whose}, got {number:g}"
+            )
 
 
 # Options that several methods take.

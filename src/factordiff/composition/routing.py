@@ -13,7 +13,7 @@ from factordiff.composition.composition import Composed, Composition, checked, p
 from factordiff.composition.confidence import AGGREGATES, Aggregate, aggregate_log_doubt, log_doubt, temper
 from factordiff.composition.factors import Labels, Partition, labels_for
 from factordiff.composition.method import declare
-from factordiff.composition.options import FACTORS, TEMPERATURES, Option
+from factordiff.composition.options import FACTORS, TEMPERATURES, Option, check_sizes
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -110,6 +110,7 @@ class SoftRouting(Composition):
     ) -> None:
         if not 0 < softness < float("inf"):
             raise InvalidInput(f"softness: expected a finite positive number, got {softness}")
+        check_sizes("softness", [float(softness)])
         self.softness = float(softness)
         self.partition = partition
         self.temperatures = checked("temperatures", temperatures, positive=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 from factordiff.composition.composition import Composed, Composition, per_expert
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
-from factordiff.composition.options import BIAS, WEIGHTS, Option
+from factordiff.composition.options import BIAS, WEIGHTS, Option, check_sizes
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
@@ -55,6 +55,7 @@ class SuperDiff(Composition):
         self.weights = checked_weights(weights)
         if not 0 <= temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite non-negative number, got {temperature}")
+        check_sizes("temperature", [float(temperature)])
         self.temperature = float(temperature)
         self.bias = checked_bias(bias)
 
@@ -81,6 +82,7 @@ def checked_bias(bias: Sequence[float] | None) -> tuple[float, ...] | None:
     numbers = None if bias is None else tuple(float(b) for b in bias)
     if numbers is not None and not all(math.isfinite(b) for b in numbers):
         raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(numbers)}")
+    check_sizes("bias", numbers or ())
     return numbers
 
 

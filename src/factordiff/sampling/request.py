@@ -10,6 +10,7 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition
 from factordiff.composition.method import Selection
+from factordiff.composition.options import check_sizes
 from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
@@ -96,6 +97,8 @@ def check_settings(
     """Refuse numbers and choices that make no sense, or none together."""
     if not 0 <= temperature < float("inf"):
         raise InvalidInput(f"temperature: expected 0 (argmax) or a finite positive number, got {temperature}")
+    if temperature > 0:
+        check_sizes("temperature", [float(temperature)])
     if isinstance(particles, bool) or not isinstance(particles, int) or particles < 1:
         raise InvalidInput(f"particles: expected a whole number of at least 1, got {particles!r}")
     if not 0 <= resampling <= 1:
