@@ -55,7 +55,7 @@ def test_the_figures_are_of_these_weights(name: str) -> None:
 
 
 def test_the_package_stays_small() -> None:
-    assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 36e6
+    assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 44e6
 
 
 def test_the_tracked_files_stay_small() -> None:

@@ -13,6 +13,7 @@ from factordiff.errors import InvalidInput, Unavailable
 from factordiff.experts.expert import Expert
 from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import read_config, weight_hash
+from factordiff.text.build import RECORDED
 from factordiff.worlds.arc_pairs import TEAMS, ArcPair
 from factordiff.worlds.catalogue import ARC, TOYS, WORLDS, compare_world, world
 from factordiff.worlds.methods import entries
@@ -135,10 +136,27 @@ def test_the_page_has_what_was_measured(name: str, measures: str, table: str) ->
         assert cells == [*shown, gain, f"{figures['passes']:.1f}"]
 
 
-@pytest.mark.parametrize("name", [one[0] for one in HELD_TABLES])
+def test_the_page_has_the_bits_that_were_measured() -> None:
+    measured = json.loads((PAGE.parent / "worlds" / "code-prose" / "test" / "table.json").read_text())["rows"]
+    _, _, *rows = PAGE.read_text().split("<!-- bits code-prose -->\n")[1].split("\n<!-- /bits")[0].split("\n")
+    for row, (label, figures) in zip(rows, measured.items(), strict=True):
+        method, *cells = row.strip("| ").split(" | ")
+        assert method.split(" (")[0] == f"`{label}`"
+        for cell, one in zip(cells, ("bits", "bits prose", "bits code"), strict=False):
+            low, high = figures["intervals"][one]
+            assert cell == f"{figures[one]:.3f} [{low:.3f}, {high:.3f}]"
+        assert cells[3].split(" ")[0] == f"{100 * figures['right']:.1f}"
+        if "minus_best_scalar" in figures:
+            value, low, high = figures["minus_best_scalar"]
+            assert cells[4] == f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+@pytest.mark.parametrize("name", [*(one[0] for one in HELD_TABLES), "code-prose"])
 def test_the_tables_are_of_the_experts_that_are_shipped(name: str) -> None:
-    about = json.loads((PAGE.parent / "worlds" / name / "held" / "table.json").read_text())["about"]
-    assert about["data"] == world(name).data()
+    split = "test" if name == "code-prose" else "held"
+    about = json.loads((PAGE.parent / "worlds" / name / split / "table.json").read_text())["about"]
+    data = RECORDED if name == "code-prose" else world(name).data()  # the corpus itself is built, not shipped
+    assert about["data"] == data
     for expert, weights in about["weights"].items():
         stored_from = read_config(SHIPPED / expert)["about"].get("stored_from")  # rounded alike on the GPU
         assert weights.split(", ")[0] in (weight_hash(SHIPPED / expert), stored_from)

@@ -16,7 +16,7 @@ from factordiff.text.packages import pinned, split_of
 FIGURES, CARD = "figures.json", "README.md"
 KIND_OF = {
     "text-prose": "comments and docstrings",
-    "text-code": "code without them",
+    "text-code": "code without comments and docstrings",
     "text-all": "whole files",
 }
 
