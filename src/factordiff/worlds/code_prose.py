@@ -73,9 +73,10 @@ class CodeProse(Plain):
     )  # fmt: skip
     factors = ("pixel", "whole")
     batch = 64
-    needs = "`factordiff data build code-prose` (the corpus, 180 MB of wheels), and its three experts"
+    needs = "`factordiff data build code-prose` (the corpus, 180 MB of wheels)"
     recipe = (
-        "factordiff data build code-prose\n"
+        "factordiff data build code-prose\nfactordiff compare code-prose\n"
+        "# its experts were trained by:\n"
         "factordiff train sequence --source factordiff.text.sources:Prose --out runs/text-prose\n"
         "factordiff train sequence --source factordiff.text.sources:Code --out runs/text-code\n"
         "factordiff train sequence --source factordiff.text.sources:All --out runs/text-all\n"
