@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,18 @@ def test_the_file_itself_is_well(experts: list[str], tmp_path: Path) -> None:
         team.members[0].expert.vector,  # type: ignore[attr-defined]
         compose(experts).members[0].expert.vector,  # type: ignore[attr-defined]
     )
+
+
+def test_names_that_would_steer_a_terminal_are_escaped(experts: list[str], tmp_path: Path) -> None:
+    steering = "\x1b]0;mine\x07\x1b[31mred"
+    team = compose({steering: experts[0], "other": experts[1]})
+    assert team.names == (r"\x1b]0;mine\x07\x1b[31mred", "other")
+    assert "\x1b" not in repr(team)
+    team.save(tmp_path / TEAM)
+    written = json.loads((tmp_path / TEAM).read_text())
+    written["experts"][0]["name"] = steering
+    (tmp_path / TEAM).write_text(json.dumps(written))
+    assert compose(tmp_path / TEAM).names == team.names
+    folder = tmp_path / "\x1b[31mred"
+    shutil.copytree(experts[0], folder)
+    assert compose([folder, experts[1]]).names[0] == r"\x1b[31mred"

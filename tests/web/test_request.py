@@ -10,11 +10,11 @@ from factordiff.composition import method
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.options import Option
-from factordiff.errors import FactorDiffError
+from factordiff.errors import FactorDiffError, InvalidInput
 from factordiff.sampling.rules import reveal_rule
 from factordiff.web.about import about_server
 from factordiff.web.limits import Limits
-from factordiff.web.request import offered, read_request
+from factordiff.web.request import offered, read_request, request_model, validated
 from factordiff.web.schema import api_schema, request_schema
 from tests.web.stubs import copying, task
 
@@ -143,3 +143,11 @@ def test_a_method_of_ones_own_is_in_the_request_and_in_the_schema(monkeypatch: p
         read(method="toy", sharpness=3)
     told = about_server(copying(), Limits())["methods"]
     assert [one["options"][0]["help"] for one in told if one["name"] == "toy"] == ["How sharp."]
+
+
+def test_a_key_that_occurs_twice_is_refused() -> None:
+    pair = '{"input": [[0]], "output": [[0]]}'
+    task = f'"task": {{"train": [{pair}], "test": [{{"input": [[0]]}}]}}'
+    for body, key in ((f'{{{task}, "seed": 1, "seed": 2}}', "seed"), (f"{{{task}, {task}}}", "task")):
+        with pytest.raises(InvalidInput, match=f"body: the key '{key}' occurs twice in one object"):
+            validated(request_model(Limits()), body.encode())

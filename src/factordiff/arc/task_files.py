@@ -114,12 +114,16 @@ def write_json(content: object, file: Path) -> None:
     write_whole(file, json.dumps(content).encode())
 
 
+class DuplicateKey(ValueError):
+    """A key that occurs twice in one object."""
+
+
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; a key that occurs twice is an error, found while it is read once."""
     content: dict[str, Any] = {}
     for key, value in pairs:
         if key in content:
-            raise ValueError(f"the key {key[:100]!r} occurs twice in one object")
+            raise DuplicateKey(f"the key {key[:100]!r} occurs twice in one object")
         content[key] = value
     return content
 

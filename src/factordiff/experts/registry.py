@@ -14,6 +14,7 @@ from factordiff.printable import printable
 CONFIG = "config.json"  # the file that makes a folder an expert's
 WEIGHTS = "weights"  # where a training run keeps its expert
 SNAPSHOTS = "snapshots"  # where it keeps what the expert was at certain steps, a folder for each
+LONGEST_NAME = 300  # characters of an expert's name that are shown
 TEXT = "text-"  # how the names of experts of text begin
 SHIPPED = Path(__file__).parent.parent / "weights"
 SMALL = "`factordiff train tiny --out runs/tiny` trains a small one in five minutes"
@@ -49,9 +50,10 @@ def find_expert(expert: str | Path) -> Found:
     else:
         raise _missing(str(expert))
     place = folder.resolve()
+    name = place.parent.name if place.name == WEIGHTS else place.name
     if place.parent.name == SNAPSHOTS:  # a step alone would be the name of every run's
-        return Found(f"{place.parent.parent.name}-{place.name}", folder)
-    return Found(place.parent.name if place.name == WEIGHTS else place.name, folder)
+        name = f"{place.parent.parent.name}-{place.name}"
+    return Found(printable(name, LONGEST_NAME), folder)
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
@@ -72,7 +74,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 def _missing(name: str) -> Unavailable:
     shipped = ", ".join(shipped_experts() + shipped_experts(of_text=True)) or "none in this version"
     return Unavailable(
-        f"expert: '{printable(name, 300)}' is neither a folder nor a shipped expert (shipped: {shipped}); "
+        f"expert: '{printable(name, LONGEST_NAME)}' is neither a folder nor a shipped expert (shipped: {shipped}); "
         f"{_advice(name)}"
     )
 

@@ -9,15 +9,20 @@ import torch
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
-from factordiff.experts.registry import distinct_names
+from factordiff.experts.registry import LONGEST_NAME, distinct_names
 from factordiff.networks.named import NamedExpert, load_named
 from factordiff.networks.network import Network
+from factordiff.printable import printable
 
 ExpertLike = str | Path | Expert
 
 
 def named_expert(name: str | None, expert: ExpertLike, number: int, device: torch.device) -> NamedExpert:
-    """The member that a person named: a shipped expert, a folder, or an object that is an expert."""
+    """The member that a person named: a shipped expert, a folder, or an object that is an expert.
+
+    A name may come from a stranger's file: what would steer a terminal is escaped.
+    """
+    name = None if name is None else printable(name, LONGEST_NAME)
     if isinstance(expert, str | Path):
         loaded = load_named(expert, device)
         return replace(loaded, name=name or loaded.name)

@@ -159,6 +159,8 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
             # To read them one by one would keep everybody else waiting.
             if body.count(b"{") > limits.objects:
                 raise Refused(422, f"body: expected at most {limits.objects} objects, among them the pairs")
+            if body.count(b"[") > limits.lists:
+                raise Refused(422, f"body: expected at most {limits.lists} lists, among them the rows")
             return bytes(body)
     except TimeoutError:
         raise Refused(

@@ -13,6 +13,7 @@ class Limits:
 
     body: int = 200_000  # bytes; twenty pairs of full grids, one number on each line, have half of that
     objects: int = 100  # JSON objects in a body: a pair is one, and it is counted before it is read
+    lists: int = 2_000  # JSON lists in a body: a row is one
     demonstrations: int = 10
     tests: int = 10
     experts: int = 6

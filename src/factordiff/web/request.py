@@ -5,6 +5,7 @@ The options of the methods are fields of the request, made of the methods' own d
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from functools import cache, cached_property
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from factordiff.arc.grid import LONGEST_SHOWN, SIDE
 from factordiff.arc.task import Task, parse_task
+from factordiff.arc.task_files import DuplicateKey, unique_keys
 from factordiff.composition.factor_names import pattern
 from factordiff.composition.method import MethodSpec, spec, specs
 from factordiff.composition.options import Option
@@ -61,8 +63,9 @@ class SpelledTask(BaseModel):
     """A task as ARC's JSON spells it."""
 
     model_config = ConfigDict(strict=True)
-    train: list[ShownPair] = Field(min_length=1)
-    test: list[AskedPair] = Field(min_length=1)
+    # The first fault ends the reading: a list of a hundred thousand would keep everybody else waiting.
+    train: list[ShownPair] = Field(min_length=1, fail_fast=True)
+    test: list[AskedPair] = Field(min_length=1, fail_fast=True)
 
 
 class SolveRequest(BaseModel):
@@ -73,8 +76,8 @@ class SolveRequest(BaseModel):
     version: Literal[1] = API_VERSION  # type: ignore[assignment]
     task: SpelledTask
     test: int = Field(0, ge=0, description="Which of the task's tests.")
-    experts: list[str] | None = Field(
-        None, min_length=1, description="Names from /about; ties go to the first; by default the first two."
+    experts: Annotated[list[str], Field(min_length=1, fail_fast=True)] | None = Field(
+        None, description="Names from /about; ties go to the first; by default the first two."
     )
     method: str | None = None
     reveal: str | None = Field(
@@ -171,7 +174,8 @@ def _request_model(limits: Limits, methods: tuple[str, ...]) -> type[SolveReques
 def _field(option: Option, limits: Limits) -> tuple[Any, Any]:
     """An option as a field; whoever leaves it out has the method's default."""
     if option.per_expert:
-        return dict[str, Number] | list[Number] | None, Field(None, description=option.help)
+        numbers = Annotated[list[Number], Field(fail_fast=True)]
+        return dict[str, Number] | numbers | None, Field(None, description=option.help)
     if option.kind == "choice":
         return Literal[option.choices] | None, Field(None, description=option.help)
     if option.kind == "factors":
@@ -209,7 +213,7 @@ def read_request(body: bytes, known: Sequence[str], limits: Limits) -> SolveRequ
 def validated(model: type[Model], body: bytes) -> Model:
     """The body as the model has it; pydantic's first complaint as a sentence."""
     try:
-        return model.model_validate_json(body)
+        found = model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = (
@@ -226,6 +230,20 @@ def validated(model: type[Model], body: bytes) -> Model:
         )
         got = "" if first["type"] == "json_invalid" else f", got {shown(first['input'], LONGEST_SHOWN)}"
         raise InvalidInput(f"{_short(place)}: {expected[0].lower()}{expected[1:]}{got}") from None
+    _refuse_twice(
+        body
+    )  # last: of what the model takes there is never so much that reading it again takes long
+    return found
+
+
+def _refuse_twice(body: bytes) -> None:
+    """Refuse a key that occurs twice in an object: of two values nobody knows which was meant."""
+    try:
+        json.loads(body, object_pairs_hook=unique_keys)
+    except DuplicateKey as error:
+        raise InvalidInput(f"body: {error}") from None
+    except (ValueError, RecursionError):
+        return  # whatever else is wrong is said where it is read
 
 
 def _check_experts(names: Sequence[str], known: Sequence[str], limits: Limits) -> None:
