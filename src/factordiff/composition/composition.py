@@ -14,6 +14,7 @@ from torch import Tensor
 from factordiff.composition.options import check_sizes
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats, as_floats
 from factordiff.types import CellLogProbs, Cells, ExpertCells, ExpertLogProbs, LogDensities, RoutingMap
 
 
@@ -94,11 +95,11 @@ def per_expert(
     return torch.cat([like.new_full((1,), number) for number in numbers])
 
 
-def checked(name: str, given: Sequence[float] | None, *, positive: bool) -> tuple[float, ...] | None:
+def checked(name: str, given: Floats | None, *, positive: bool) -> tuple[float, ...] | None:
     """The given numbers as floats; negative, non-finite (or, if `positive`, zero) ones are refused."""
     if given is None:
         return None
-    numbers = tuple(float(number) for number in given)
+    numbers = as_floats(name, given)
     for number in numbers:
         if not (number > 0 if positive else number >= 0) or number == float("inf"):
             wanted = "positive" if positive else "non-negative"

@@ -25,6 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import LARGE, Cells, ExpertLogProbs
 
 Aggregate = Literal["mean", "min", "sum-log"]
@@ -60,8 +61,10 @@ def computed_by(faster: Faster) -> Iterator[None]:
         _faster.reset(before)
 
 
-def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
+def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"] | Numbers) -> Doubts:
     r"""$\log(1 - (p^{(1)} - p^{(2)}))$ in float64: 0 for a tie at the top, $-\infty$ for a point mass."""
+    if not isinstance(log_probs, Tensor):
+        log_probs = _listed(log_probs)
     faster = _faster.get()
     found = None if faster is None else faster.log_doubt(log_probs)
     if found is not None:
@@ -75,6 +78,19 @@ def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
     # The winner's place is taken by a second copy of the runner-up: 2 p2 + p3 + ...
     doubted = torch.cat([log_p[..., 1:2], log_p[..., 1:]], dim=-1)
     return doubted.logsumexp(-1) - log_p.logsumexp(-1)
+
+
+def _listed(given: Numbers) -> Float[Tensor, "*expert batch cell value"]:
+    """What a person wrote down is looked at; tensors come from the sampler, which has seen to them."""
+    log_probs = as_tensor("log_probs", given)
+    if log_probs.dim() == 0 or log_probs.shape[-1] == 0 or log_probs.dtype == torch.bool:
+        raise InvalidInput(
+            "log_probs: expected log-probabilities with the values along the last axis, got "
+            f"{log_probs.dtype} of shape {tuple(log_probs.shape)}"
+        )
+    if log_probs.isnan().any() or (log_probs == torch.inf).any():
+        raise InvalidInput("log_probs: expected log-probabilities (finite or -inf), got NaN or +inf")
+    return log_probs if log_probs.is_floating_point() else log_probs.double()
 
 
 def error_probability(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
@@ -151,7 +167,7 @@ def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Int[Ten
     return first, torch.maximum(other, inside[:, 1]), start + at[:, 0]
 
 
-def margin(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
+def margin(log_probs: Float[Tensor, "*expert batch cell value"] | Numbers) -> Doubts:
     r"""$C = p^{(1)} - p^{(2)}$ itself, for people to read. Compare log-doubts instead."""
     return -torch.expm1(log_doubt(log_probs))
 

@@ -11,8 +11,6 @@ $E[w\,1\{x_0\}] = \prod_m p_m(x_0)^{\beta_m}$ for every order that does not look
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -24,6 +22,7 @@ from factordiff.composition.options import BETA, PARTICLES, RESAMPLING, SELECTIO
 from factordiff.composition.product import GeometricMean, Product
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats
 from factordiff.types import ExpertLogProbs
 
 
@@ -32,7 +31,7 @@ class Corrected(Composition):
 
     remembers = True  # its weights belong to the path
 
-    def __init__(self, proposal: Composition, beta: Sequence[float] | None = None) -> None:
+    def __init__(self, proposal: Composition, beta: Floats | None = None) -> None:
         self.proposal = proposal
         self.beta = checked("beta", beta, positive=False)
 
@@ -54,7 +53,7 @@ class Corrected(Composition):
 
 
 @declare("fkc", BETA, PARTICLES, SELECTION, RESAMPLING, drawn=True)
-def feynman_kac(beta: Sequence[float] | None = None) -> Corrected:
+def feynman_kac(beta: Floats | None = None) -> Corrected:
     r"""Feynman-Kac correctors (FKC): the product as proposal, so that a reveal costs $\log z_i$.
 
     Exponents default to $1/M$. Paper: Eq. (5).
@@ -64,9 +63,9 @@ def feynman_kac(beta: Sequence[float] | None = None) -> Corrected:
 
 @declare("rne", BETA, WEIGHTS, PARTICLES, SELECTION, RESAMPLING, drawn=True)
 def rne(
-    beta: Sequence[float] | None = None,
+    beta: Floats | None = None,
     proposal: Composition | None = None,
-    weights: Sequence[float] | None = None,
+    weights: Floats | None = None,
 ) -> Corrected:
     r"""RNE: path-ratio weights under any proposal (default: a mixture with these weights). Exponents default to $1/M$.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from factordiff.composition.composition import Composed, Composition, per_expert
@@ -11,6 +10,7 @@ from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
 from factordiff.composition.options import WEIGHTS
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats
 from factordiff.types import ExpertLogProbs
 
 
@@ -28,7 +28,7 @@ class DrawnExpert(Composition):
     Source: arXiv 2605.00419, one model drawn per token; cells and orders are ours.
     """
 
-    def __init__(self, weights: Sequence[float] | None = None) -> None:
+    def __init__(self, weights: Floats | None = None) -> None:
         self.weights = checked_weights(weights)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:

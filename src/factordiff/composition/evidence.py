@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -11,13 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, per_expert
-from factordiff.composition.factors import Labels, Partition, alone, factor_sums, labels_for
+from factordiff.composition.factors import Labels, Partition, alone, as_partition, factor_sums, labels_for
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
 from factordiff.composition.options import BIAS, FACTORS, WEIGHTS, Option, check_sizes
 from factordiff.composition.superdiff import checked_bias, responsibilities
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats, Numbers, as_tensor
 from factordiff.types import ExpertCells, ExpertLogProbs
 
 Kernel = Float[Tensor, "cell cell"]
@@ -53,14 +53,14 @@ class Evidence(Composition):
 
     def __init__(
         self,
-        partition: Partition | None = None,
+        partition: Partition | Numbers | None = None,
         *,
-        kernel: Kernel | None = None,
+        kernel: Kernel | Numbers | None = None,
         temperature: float = 1.0,
-        weights: Sequence[float] | None = None,
-        bias: Sequence[float] | None = None,
-        evidence: GivenEvidence | None = None,
-        of_items: ItemEvidence | None = None,
+        weights: Floats | None = None,
+        bias: Floats | None = None,
+        evidence: GivenEvidence | Numbers | None = None,
+        of_items: ItemEvidence | Numbers | None = None,
         given: Given = "none",
         demonstrations: Demonstrations = "none",
     ) -> None:
@@ -72,7 +72,7 @@ class Evidence(Composition):
         if not 0 < temperature < float("inf"):
             raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
         check_sizes("temperature", [float(temperature)])
-        self.partition = partition
+        self.partition = None if partition is None else as_partition(partition)
         self.kernel = None if kernel is None else _checked_kernel(kernel)
         self.temperature = float(temperature)
         self.weights = checked_weights(weights)
@@ -216,8 +216,8 @@ class Evidence(Composition):
 def evidence_of_factors(
     partition: Partition | Kernel | None = None,
     temperature: float = 1.0,
-    weights: Sequence[float] | None = None,
-    bias: Sequence[float] | None = None,
+    weights: Floats | None = None,
+    bias: Floats | None = None,
     given: Given = "none",
     demonstrations: Demonstrations = "none",
 ) -> Evidence:
@@ -247,7 +247,8 @@ def smoothed(of_cells: ExpertCells, kernel: Kernel) -> ExpertCells:
     return torch.where(touched, -torch.inf, sums)
 
 
-def _checked_kernel(kernel: Kernel) -> Kernel:
+def _checked_kernel(given: Kernel | Numbers) -> Kernel:
+    kernel = as_tensor("kernel", given)
     if kernel.dim() != 2 or kernel.shape[0] != kernel.shape[1]:
         raise InvalidInput(f"kernel: expected shape (cell, cell), got shape {tuple(kernel.shape)}")
     if not torch.isfinite(kernel).all() or (kernel < 0).any():
@@ -261,7 +262,8 @@ def _one_of(name: str, given: Any, choices: tuple[str, ...]) -> Any:
     return given
 
 
-def _checked_of_items(of_items: ItemEvidence) -> ItemEvidence:
+def _checked_of_items(given: ItemEvidence | Numbers) -> ItemEvidence:
+    of_items = as_tensor("of_items", given)
     if of_items.dim() != 2 or of_items.isnan().any() or (of_items == torch.inf).any():
         raise InvalidInput(
             f"of_items: expected log-probabilities (finite or -inf) of shape (expert, item), "
@@ -270,7 +272,8 @@ def _checked_of_items(of_items: ItemEvidence) -> ItemEvidence:
     return of_items.double()
 
 
-def _checked_evidence(evidence: GivenEvidence) -> GivenEvidence:
+def _checked_evidence(given: GivenEvidence | Numbers) -> GivenEvidence:
+    evidence = as_tensor("evidence", given)
     if evidence.dim() != 3:
         raise InvalidInput(
             f"evidence: expected shape (expert, item, cell), got shape {tuple(evidence.shape)}"

@@ -2,11 +2,13 @@
 
 A partition is a tensor of labels, shared by all items (`cell`) or one row per item (`item cell`), or a
 function from the state to such labels (`batch cell`). Labels need not be contiguous, but lie in `0 .. cells-1`.
+Arrays and lists of labels are taken for such tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Numbers, as_tensor, is_whole
 
 Labels = Int[Tensor, "batch cell"]
 Partition = Int[Tensor, " cell"] | Int[Tensor, "item cell"] | Callable[[SamplerState], Labels]
@@ -65,12 +68,20 @@ def blocks(height: int, width: int, block_height: int, block_width: int) -> Int[
     return (down[:, None] * across + right[None, :]).flatten()
 
 
-def components(maps: Int[Tensor, "item height width"]) -> Int[Tensor, "item cell"]:
+def components(maps: Int[Tensor, "item height width"] | Numbers) -> Int[Tensor, "item cell"]:
     """Connected components (4 neighbours, equal value) of a map of whole numbers, one per item.
 
     >>> components(torch.tensor([[[5, 5, 0], [0, 5, 0]]])).view(2, 3).tolist()
     [[0, 0, 1], [2, 0, 1]]
     """
+    maps = as_tensor("maps", maps)
+    if maps.dim() != 3 or not is_whole(maps):
+        raise InvalidInput(
+            f"maps: expected whole numbers of shape (item, height, width), got {maps.dtype} of shape "
+            f"{tuple(maps.shape)}"
+        )
+    if not len(maps):
+        return maps.flatten(1).to(torch.int64)
     return torch.from_numpy(np.stack([_components(grid) for grid in maps.cpu().numpy()])).to(maps.device)
 
 
@@ -108,15 +119,34 @@ def factor_sums(
     return torch.zeros_like(of_cells).scatter_add(-1, index, of_cells).gather(-1, index)
 
 
+def as_labels(name: str, given: Any) -> Int[Tensor, ...]:
+    """Labels as they are used: whole numbers, for all items or one row per item."""
+    labels = as_tensor(name, given)
+    if labels.dim() not in (1, 2) or not is_whole(labels):
+        raise InvalidInput(
+            f"{name}: expected whole-number labels of shape (cell) or (item, cell), "
+            f"got shape {tuple(labels.shape)} of {labels.dtype}"
+        )
+    return labels.to(torch.int64)
+
+
+def as_factors(name: str, given: Any) -> Int[Tensor, ...] | Float[Tensor, "cell cell"]:
+    """Labels, or the kernel of factors that overlap: numbers that are not whole, one per pair of cells."""
+    numbers = as_tensor(name, given)
+    kernel = numbers.is_floating_point() and numbers.dim() == 2 and numbers.shape[0] == numbers.shape[1]
+    return numbers if kernel else as_labels(name, numbers)
+
+
+def as_partition(given: Partition | Numbers) -> Partition:
+    """The partition that a composition keeps: labels, or the function as it is."""
+    return given if callable(given) else as_labels("partition", given)
+
+
 def labels_for(partition: Partition, state: SamplerState) -> Labels:
     """The partition's label of every cell of every row."""
     batch, cells = state.x_t.shape
-    labels = partition(state) if callable(partition) else partition.to(state.x_t.device)
-    if labels.dim() not in (1, 2) or labels.is_floating_point():
-        raise InvalidInput(
-            "partition: expected whole-number labels of shape (cell) or (item, cell), "
-            f"got shape {tuple(labels.shape)} of {labels.dtype}"
-        )
+    found = partition(state) if callable(partition) else partition
+    labels = as_labels("partition", found).to(state.x_t.device)
     if labels.shape[-1] != cells:
         raise InvalidInput(
             f"partition: expected one label for each of {cells} cells, got labels for {labels.shape[-1]}"

@@ -13,8 +13,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar
 
+from torch import Tensor
+
 from factordiff import composition as package
 from factordiff.composition.composition import Composition
+from factordiff.composition.factors import as_labels
 from factordiff.composition.options import RESAMPLING, Option
 from factordiff.errors import InvalidInput, Unavailable
 
@@ -82,7 +85,10 @@ class MethodSpec:
             wanted = {(1, 1): "one expert", (2, 2): "two experts"}.get((self.fewest, self.most or 0))
             wanted = wanted or f"at least {self.fewest} experts"
             raise InvalidInput(f"method: {self.name!r} takes {wanted}, got {len(names)}; name another method")
-        return {name: self.option(name).check(value, names) for name, value in given.items()}
+        values = {name: self.option(name).check(value, names) for name, value in given.items()}
+        if isinstance(values.get("factors"), Tensor) and not self.overlapping:
+            as_labels("factors", values["factors"])  # refuses the kernel of factors that overlap
+        return values
 
     def method(self, values: Mapping[str, Any], objectives: Sequence[str], partition: Any = None) -> Method:
         """The method with checked values; `partition` is what its factors mean for the cells at hand."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from jaxtyping import Float
 from torch import Tensor
 
@@ -12,6 +10,7 @@ from factordiff.composition.method import declare
 from factordiff.composition.options import WEIGHTS
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats
 from factordiff.types import CellLogProbs, ExpertLogProbs
 
 
@@ -37,7 +36,7 @@ class Mixture(Composition):
 
     by_cell = True
 
-    def __init__(self, weights: Sequence[float] | None = None) -> None:
+    def __init__(self, weights: Floats | None = None) -> None:
         self.weights = checked_weights(weights)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
@@ -49,7 +48,7 @@ class Mixture(Composition):
         return "Mixture()" if self.weights is None else f"Mixture({list(self.weights)})"
 
 
-def checked_weights(weights: Sequence[float] | None) -> tuple[float, ...] | None:
+def checked_weights(weights: Floats | None) -> tuple[float, ...] | None:
     """The weights of a mixture as floats: finite, non-negative, some positive."""
     numbers = checked("weights", weights, positive=False)
     if numbers is not None and not sum(numbers) > 0:

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from torch import Tensor
+
 from factordiff.composition.factor_names import EXAMPLES
+from factordiff.composition.factors import as_factors
 from factordiff.errors import InvalidInput
 from factordiff.schema.bound import shown
+from factordiff.tensors import as_number, as_tensor
 
 Kind = Literal["number", "whole", "choice", "factors", "router"]
 LARGEST = 1e30  # far inside single precision, in which experts answer; its inverse is the smallest
@@ -53,7 +58,8 @@ class Option:
                 )
             return given
         if self.kind == "factors":
-            return given  # a name or labels; what they mean depends on the cells
+            # A name, a function, or labels; what they mean depends on the cells.
+            return given if isinstance(given, str) or callable(given) else as_factors(self.name, given)
         if self.kind == "router":
             return str(given) if isinstance(given, Path) else given  # a folder, or a router itself
         return self._number(given, "")
@@ -80,6 +86,8 @@ class Option:
         return what.get(self.kind, "|".join(self.choices))
 
     def _of_experts(self, given: Any, names: Sequence[str]) -> tuple[float, ...]:
+        if isinstance(given, np.ndarray | Tensor):
+            given = as_tensor(self.name, given).tolist()
         if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
             raise InvalidInput(
                 f"{self.name}: expected a number for each expert, or numbers by name, got {shown(given)}"
@@ -99,6 +107,7 @@ class Option:
         return tuple(float(self._number(number, f" for {name}")) for name, number in numbers)
 
     def _number(self, given: Any, whose: str) -> float | int:
+        given = as_number(given)
         allowed = int if self.kind == "whole" else int | float
         within = (
             isinstance(given, allowed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -13,6 +12,7 @@ from factordiff.composition.composition import Composed, Composition, checked, p
 from factordiff.composition.method import declare
 from factordiff.composition.options import BETA
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats
 from factordiff.types import ExpertLogProbs
 
 
@@ -52,7 +52,7 @@ class Product(Composition):
 
     by_cell = True
 
-    def __init__(self, beta: Sequence[float] | None = None) -> None:
+    def __init__(self, beta: Floats | None = None) -> None:
         self.beta = checked("beta", beta, positive=False)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
 from factordiff.composition.confidence import AGGREGATES, Aggregate, aggregate_log_doubt, log_doubt, temper
-from factordiff.composition.factors import Labels, Partition, labels_for
+from factordiff.composition.factors import Labels, Partition, as_partition, labels_for
 from factordiff.composition.method import declare
 from factordiff.composition.options import FACTORS, TEMPERATURES, Option, check_sizes
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats, Numbers, as_tensor
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, RoutingMap
 
 Form = Literal["geometric", "linear"]
@@ -54,8 +55,8 @@ class Routing(Composition):
 
     def __init__(
         self,
-        partition: Partition | None = None,
-        temperatures: Sequence[float] | None = None,
+        partition: Partition | Numbers | None = None,
+        temperatures: Floats | None = None,
         aggregate: Aggregate = "mean",
         order: Literal["raw", "tempered"] = "raw",
     ) -> None:
@@ -63,7 +64,7 @@ class Routing(Composition):
             raise InvalidInput(f"aggregate: expected one of {', '.join(AGGREGATES)}, got {aggregate!r}")
         if order not in ("raw", "tempered"):
             raise InvalidInput(f"order: expected 'raw' or 'tempered', got {order!r}")
-        self.partition = partition
+        self.partition = None if partition is None else as_partition(partition)
         self.temperatures = checked("temperatures", temperatures, positive=True)
         self.aggregate = aggregate
         self.order = order
@@ -104,15 +105,15 @@ class SoftRouting(Composition):
     def __init__(
         self,
         softness: float = 0.1,
-        partition: Partition | None = None,
-        temperatures: Sequence[float] | None = None,
+        partition: Partition | Numbers | None = None,
+        temperatures: Floats | None = None,
         form: Form = "linear",
     ) -> None:
         if not 0 < softness < float("inf"):
             raise InvalidInput(f"softness: expected a finite positive number, got {softness}")
         check_sizes("softness", [float(softness)])
         self.softness = float(softness)
-        self.partition = partition
+        self.partition = None if partition is None else as_partition(partition)
         self.temperatures = checked("temperatures", temperatures, positive=True)
         self.form = _checked_form(form)
 
@@ -143,9 +144,14 @@ class FactorWeights(Composition):
     """
 
     def __init__(
-        self, alpha: Float[Tensor, "expert factor"], partition: Partition, form: Form = "geometric"
+        self,
+        alpha: Float[Tensor, "expert factor"] | Numbers,
+        partition: Partition | Numbers,
+        form: Form = "geometric",
     ) -> None:
-        if alpha.dim() != 2 or not torch.isfinite(alpha).all() or (alpha < 0).any():
+        alpha = as_tensor("alpha", alpha)
+        real = not alpha.is_complex()
+        if alpha.dim() != 2 or not real or not torch.isfinite(alpha).all() or (alpha < 0).any():
             what = f"shape {tuple(alpha.shape)}" if alpha.dim() != 2 else f"{alpha.tolist()}"
             raise InvalidInput(f"alpha: expected finite non-negative weights (expert, factor), got {what}")
         self.form = _checked_form(form)
@@ -154,7 +160,7 @@ class FactorWeights(Composition):
                 raise InvalidInput("alpha: expected a positive weight for some expert in every factor")
             alpha = alpha / alpha.sum(0)
         self.alpha = alpha
-        self.partition = partition
+        self.partition = as_partition(partition)
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The weighted distribution of each cell."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -17,6 +16,7 @@ from factordiff.composition.options import BIAS, WEIGHTS, Option, check_sizes
 from factordiff.composition.product import product
 from factordiff.errors import InvalidInput
 from factordiff.state import SamplerState
+from factordiff.tensors import Floats, as_floats
 from factordiff.types import Cells, ExpertLogProbs, LogDensities
 
 SMALLEST_PROBABILITY = 1e-8  # an expert's hard zero would make a divergence infinite
@@ -48,9 +48,9 @@ class SuperDiff(Composition):
 
     def __init__(
         self,
-        weights: Sequence[float] | None = None,
+        weights: Floats | None = None,
         temperature: float = 1.0,
-        bias: Sequence[float] | None = None,
+        bias: Floats | None = None,
     ) -> None:
         self.weights = checked_weights(weights)
         if not 0 <= temperature < float("inf"):
@@ -77,9 +77,9 @@ class SuperDiff(Composition):
         return f"SuperDiff(weights={self.weights}, temperature={self.temperature}, bias={self.bias})"
 
 
-def checked_bias(bias: Sequence[float] | None) -> tuple[float, ...] | None:
+def checked_bias(bias: Floats | None) -> tuple[float, ...] | None:
     """The biases as finite floats."""
-    numbers = None if bias is None else tuple(float(b) for b in bias)
+    numbers = None if bias is None else as_floats("bias", bias)
     if numbers is not None and not all(math.isfinite(b) for b in numbers):
         raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(numbers)}")
     check_sizes("bias", numbers or ())

@@ -12,6 +12,7 @@ from factordiff.composition.method import declare
 from factordiff.composition.options import PARTICLES
 from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
+from factordiff.tensors import Numbers, as_tensor
 
 RUNS = replace(PARTICLES, name="runs", help="Runs of each expert.", default=3, argument="particles")
 
@@ -22,13 +23,19 @@ def each_alone() -> Single:
     return Single()
 
 
-def majority_vote(samples: Int[Tensor, "run item cell"], values: int) -> Int[Tensor, "item cell"]:
+def majority_vote(samples: Int[Tensor, "run item cell"] | Numbers, values: int) -> Int[Tensor, "item cell"]:
     """The most frequent value of each cell; among tied values, the one that the earliest run gave.
 
     To vote across experts, concatenate their runs. The answer may be a grid that no run produced.
 
     Paper: Table "majority voting".
     """
+    samples = as_tensor("samples", samples)
+    if samples.dim() != 3 or samples.dtype != torch.int64:
+        raise InvalidInput(
+            f"samples: expected int64 tokens of shape (run, item, cell), got {samples.dtype} of shape "
+            f"{tuple(samples.shape)}"
+        )
     if samples.shape[0] == 0:
         raise InvalidInput("samples: expected at least one run to vote, got none")
     if samples.numel() and not 0 <= int(samples.min()) <= int(samples.max()) < values:

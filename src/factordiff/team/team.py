@@ -186,10 +186,10 @@ def compose(
     come from a mapping, or from the folder, or are counted. `method` is a name or a composition of one's own.
     `options` are the method's (`factordiff eval --help` lists them): a number per expert in order or by name, as
     `temperatures={"trans-occ": 0.25}`; `factors` is a name (`pixel`, `row`, `column`, `block:2x2`, `component`,
-    `whole`) or labels. `reveal` is `fast`, `exact`, a rule's name such as `margin:0.9`, or a rule; by default what
-    suits the method: `exact` for `evidence`, which learns on the way, `fast` for the others. `objectives` say what
-    experts of one's own were trained on, for methods that ask (`views`). `engine` is chosen for each request by its
-    size and the device unless one is given; it changes no result.
+    `whole`) or labels. Lists, numpy arrays and tensors are taken alike. `reveal` is `fast`, `exact`, a rule's name such
+    as `margin:0.9`, or a rule; by default what suits the method: `exact` for `evidence`, which learns on the way,
+    `fast` for the others. `objectives` say what experts of one's own were trained on, for methods that ask (`views`).
+    `engine` is chosen for each request by its size and the device unless one is given; it changes no result.
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
@@ -229,8 +229,10 @@ def compose(
     reveal_rule(reveal)
     if method == "learned":
         check_router(team)
-    if isinstance(method, str) and spec(method).objectives:
-        team.method_for(cells=1)  # refuses experts that do not fit the method, before anything runs
+    if isinstance(method, str) and (spec(method).objectives or not isinstance(given.get("factors", ""), str)):
+        team.method_for(
+            cells=1
+        )  # refuses experts or factors that do not fit the method, before anything runs
     return team
 
 
