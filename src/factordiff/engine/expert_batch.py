@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -178,8 +179,12 @@ def part_of(condition: Any, items: Int[Tensor, " some"]) -> Any:
     """The conditions of some of the items, whatever holds them."""
 
     def taken(part: Any) -> Any:
+        if isinstance(part, list):
+            return [part[item] for item in items.tolist()]
         try:
-            return None if part is None else part[items]
+            # An array takes a tensor of one index for a number, and would lose the axis of items.
+            index = items.cpu().numpy() if isinstance(part, np.ndarray) else items
+            return None if part is None else part[index]
         except TypeError as error:
             raise InvalidInput(
                 "condition: in batches, expected None, something that can be indexed by items, or a tuple or dict "

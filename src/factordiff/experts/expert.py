@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -55,7 +56,7 @@ class Demonstrated(Protocol):
 
 
 def substitute(
-    logits: Float[Tensor, "batch cell value_or_mask"], x_t: Tokens, vocabulary: Vocabulary
+    logits: Float[Tensor, "batch cell value_or_mask"] | Numbers, x_t: Tokens | Numbers, vocabulary: Vocabulary
 ) -> CellLogProbs:
     """SUBS: MASK is never predicted, and a revealed cell copies itself with probability one.
 
@@ -63,11 +64,38 @@ def substitute(
 
     Paper: section "Masked Diffusion on Grids" and Eq. (21).
     """
+    x_t = x_t if isinstance(x_t, Tensor) else _listed_tokens(x_t, vocabulary)
+    logits = logits if isinstance(logits, Tensor) else _listed_logits(logits)
+    if logits.shape[:-1] != x_t.shape or logits.shape[-1] < vocabulary.size or logits.is_complex():
+        raise InvalidInput(
+            f"logits: expected {vocabulary.size} real numbers, or one more for the mask, for each of the cells "
+            f"{tuple(x_t.shape)} of x_t, got {logits.dtype} of shape {tuple(logits.shape)}"
+        )
+    if x_t.dtype != torch.int64:
+        raise InvalidInput(f"x_t: expected int64 tokens, got {x_t.dtype}")
     log_probs = torch.log_softmax(logits[..., : vocabulary.size].float(), dim=-1)
     revealed = x_t != vocabulary.mask
     point_mass = torch.full_like(log_probs, -torch.inf)
     point_mass.scatter_(-1, x_t.clamp(max=vocabulary.size - 1).unsqueeze(-1), 0.0)
     return torch.where(revealed.unsqueeze(-1), point_mass, log_probs)
+
+
+def _listed_tokens(given: Numbers, vocabulary: Vocabulary) -> Tokens:
+    """What a person wrote down is looked at; to look at a tensor of a pass would wait for the device."""
+    x_t = as_tensor("x_t", given)
+    if x_t.numel() and not 0 <= float(x_t.min()) <= float(x_t.max()) <= vocabulary.mask:
+        raise InvalidInput(
+            f"x_t: expected values 0 .. {vocabulary.size - 1} or the mask {vocabulary.mask}, "
+            f"got {x_t.min().item()} .. {x_t.max().item()}"
+        )
+    return x_t
+
+
+def _listed_logits(given: Numbers) -> Tensor:
+    logits = as_tensor("logits", given)
+    if logits.isnan().any():
+        raise InvalidInput("logits: expected real numbers, got NaN")
+    return logits
 
 
 def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:

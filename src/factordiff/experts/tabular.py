@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.tensors import Numbers, as_tensor
+from factordiff.tensors import Numbers, as_tensor, is_whole
 from factordiff.types import CellLogProbs, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -62,18 +62,23 @@ class TabularExpert:
         tables = self._marginals.numel() // self._table_size
         return f"TabularExpert(cells={self.cells}, values={self.vocabulary.size}, conditions={tables})"
 
-    def encode(self, condition: Int[Tensor, " item"] | None) -> Int[Tensor, " item"] | None:
+    def encode(self, condition: Int[Tensor, " item"] | Numbers | None) -> Int[Tensor, " item"] | None:
         """Which joint each item uses; None stands for the only one."""
         tables = self._marginals.numel() // self._table_size
-        if condition is None and tables > 1:
-            raise InvalidInput(f"condition: expected one of {tables} joints for every item, got None")
-        if condition is not None and len(condition):
-            lowest, highest = int(condition.min()), int(condition.max())
-            if not 0 <= lowest <= highest < tables:
-                raise InvalidInput(
-                    f"condition: expected whole numbers in 0 .. {tables - 1}, got {lowest} .. {highest}"
-                )
-        return condition
+        if condition is None:
+            if tables > 1:
+                raise InvalidInput(f"condition: expected one of {tables} joints for every item, got None")
+            return None
+        which = as_tensor("condition", condition)
+        if which.numel() and (which.dim() != 1 or not is_whole(which)):
+            raise InvalidInput(
+                f"condition: expected a whole number for every item, got {which.dtype} of shape {tuple(which.shape)}"
+            )
+        if which.numel() and not 0 <= int(which.min()) <= int(which.max()) < tables:
+            raise InvalidInput(
+                f"condition: expected whole numbers in 0 .. {tables - 1}, got {int(which.min())} .. {int(which.max())}"
+            )
+        return which.to(torch.int64)
 
     def _index(self, x_t: Tokens, encoded: Int[Tensor, " batch"] | None) -> Int[Tensor, " batch"]:
         if x_t.shape[1] != self.cells:

@@ -19,12 +19,12 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import on_device
 from factordiff.files import MOST_UNPACKED, read_regular
 from factordiff.sampling.request import check_condition
-from factordiff.tensors import as_tensor
+from factordiff.tensors import Numbers, as_tensor, is_whole
 
 OPTIONAL = ("condition", "asked", "held", "owner")  # tensors that a file of data may hold beside its answers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class FittingData:
     """Items with their right answers. Nothing an expert was trained on: there it is surer than elsewhere.
 
@@ -40,7 +40,27 @@ class FittingData:
     held: Bool[Tensor, " item"] | None = None
     owner: Int[Tensor, "item cell"] | None = None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        answers: Int[Tensor, "item cell"] | Numbers,
+        condition: Any = None,
+        asked: Bool[Tensor, "item cell"] | Numbers | None = None,
+        layout: tuple[int, int] | None = None,
+        held: Bool[Tensor, " item"] | Numbers | None = None,
+        owner: Int[Tensor, "item cell"] | Numbers | None = None,
+    ) -> None:
+        given = {"asked": asked, "held": held, "owner": owner}
+        kept = {
+            "answers": as_tensor("answers", answers),
+            **{name: None if one is None else as_tensor(name, one) for name, one in given.items()},
+            "condition": condition,
+            "layout": layout,
+        }
+        for name, one in kept.items():
+            object.__setattr__(self, name, one)  # as dataclasses themselves do where nothing may be set
+        self._check()
+
+    def _check(self) -> None:
         if self.answers.dim() != 2 or self.answers.dtype != torch.int64:
             raise InvalidInput(
                 f"data: expected int64 answers of shape (item, cell), got {self.answers.dtype} of shape "
@@ -53,6 +73,9 @@ class FittingData:
             given = getattr(self, name)
             if given is not None and tuple(given.shape) != shape:
                 raise InvalidInput(f"data: expected {name} of shape {shape}, got {tuple(given.shape)}")
+            if given is not None and not (is_whole(given) if name == "owner" else given.dtype == torch.bool):
+                wanted = "whole numbers" if name == "owner" else "true and false"
+                raise InvalidInput(f"data: expected {name} of {wanted}, got {given.dtype}")
         if self.layout is not None and self.layout[0] * self.layout[1] != cells:
             raise InvalidInput(f"data: expected a layout of {cells} cells, got {self.layout}")
         check_condition(self.condition, items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from typing import Any, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -140,6 +141,8 @@ def check_condition(condition: Any, items: int) -> None:
     if isinstance(condition, dict | tuple):
         for part in parts:
             check_condition(part, items)
+    elif isinstance(condition, Tensor | np.ndarray) and condition.ndim == 0:
+        raise InvalidInput(f"condition: expected one for each of {items} items, got a single number")
     elif isinstance(condition, Sized) and len(condition) != items:
         raise InvalidInput(f"condition: expected one for each of {items} items, got {len(condition)}")
 

@@ -20,6 +20,7 @@ from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, at_n
 from factordiff.sampling.rows import joined_rows, some_rows
 from factordiff.sampling.step import commit, propose, ticked
 from factordiff.state import SamplerState
+from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import Cells, ExpertLogProbs, Tokens
 
 LARGEST_LAW = 1_000_000
@@ -50,9 +51,20 @@ class Law:
         return table.view([self.values] * cells)
 
 
-def total_variation(one: Float[Tensor, ...], other: Float[Tensor, ...]) -> float:
+def total_variation(one: Float[Tensor, ...] | Numbers, other: Float[Tensor, ...] | Numbers) -> float:
     r"""$\frac12\sum_x |p(x) - q(x)|$: 0 for equal laws, 1 for disjoint ones."""
-    return float((one - other).abs().sum() / 2)
+    p, q = _probabilities("one", one), _probabilities("other", other)
+    if p.shape != q.shape:
+        raise InvalidInput(f"other: expected the shape of one, {tuple(p.shape)}, got {tuple(q.shape)}")
+    return float((p - q).abs().sum() / 2)
+
+
+def _probabilities(name: str, given: Float[Tensor, ...] | Numbers) -> Float[Tensor, ...]:
+    table = as_tensor(name, given)
+    if table.is_complex() or table.isnan().any():
+        what = table.dtype if table.is_complex() else "NaN"
+        raise InvalidInput(f"{name}: expected a table of probabilities, got {what} in it")
+    return table if table.is_floating_point() else table.double()
 
 
 @torch.no_grad()
@@ -63,7 +75,7 @@ def exact_law(
     *,
     reveal: RevealRule | None = None,
     temperature: float = 1.0,
-    start: Int[Tensor, " cell"] | None = None,
+    start: Int[Tensor, " cell"] | Numbers | None = None,
 ) -> Law:
     """The law of `sample` with one particle, for experts that need no condition, from `start` (default: all masked).
 
@@ -78,8 +90,11 @@ def exact_law(
         raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
     if vocabulary.size**cells > LARGEST_LAW:
         raise InvalidInput(f"cells: {vocabulary.size}^{cells} outcomes are too many to enumerate")
-    if start is not None and start.shape != (cells,):
-        raise InvalidInput(f"start: expected {cells} tokens, one per cell, got shape {tuple(start.shape)}")
+    start = None if start is None else as_tensor("start", start)
+    if start is not None and (start.shape != (cells,) or start.dtype != torch.int64):
+        raise InvalidInput(
+            f"start: expected {cells} tokens, one per cell, got shape {tuple(start.shape)} of {start.dtype}"
+        )
     beta = composition.target(len(experts))
     x_t = torch.full((1, cells), vocabulary.mask) if start is None else start[None]
     check_tokens(x_t, vocabulary)

@@ -11,9 +11,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
-from factordiff.experts.condition import Condition
-from factordiff.experts.expert import take
 from factordiff.tensors import as_tensor
 
 NOBODY = -1  # the owner of a cell that no expert owns
@@ -62,7 +61,7 @@ class Queries:
             self.x_t[index],
             self.x_0[index],
             tuple(self.clusters[row] for row in index.tolist()),
-            self.condition[index] if isinstance(self.condition, Condition) else take(self.condition, index),
+            part_of(self.condition, index),
             None if self.owners is None else self.owners[index],
             {name: part[index] for name, part in self.parts.items()},
             None if self.lengths is None else self.lengths[index],
