@@ -65,7 +65,10 @@ class Lock:
             while self._file is None:
                 self._file = self._taken()
         except OSError as error:
-            raise FileError(f"{self.what}: cannot be written into ({error.strerror or error})") from error
+            raise FileError(
+                f"{self.what}: cannot be written into ({error.strerror or error}); free some space or choose another "
+                "place"
+            ) from error
 
     def _taken(self) -> FileIO | None:
         """The lock file, held; None if its holder removed it meanwhile, so that it locks nothing."""
@@ -92,9 +95,10 @@ class Lock:
         if (there.st_ino, there.st_dev) != (os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_dev):
             file.close()
             return None
-        file.truncate(0)
-        file.seek(0)
-        file.write(_holder().encode(errors="replace")[:LONGEST])
+        with contextlib.suppress(OSError):  # for people to read: on a full disk it is held all the same
+            file.truncate(0)
+            file.seek(0)
+            file.write(_holder().encode(errors="replace")[:LONGEST])
         return file
 
     def leave(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from factordiff.composition.method import spec
 from factordiff.composition.router_store import check_experts, load_router
 from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
 from factordiff.engine.auto import AutoEngine
-from factordiff.errors import InvalidInput
+from factordiff.errors import FileError, InvalidInput
 from factordiff.evaluation.runs import OF_ALL_ROWS, OWN, RunContext, RunSettings, header, run_row
 from factordiff.experts.registry import distinct_names, find_expert
 from factordiff.files import check_outputs
@@ -121,11 +123,7 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
         )
         about["router"] = weight_hash(router)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        Progress(*columns, console=console, transient=True) as progress,
-    ):
-        path = out or row.file(Path(scratch))
+    with _place(out, row) as path, Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(row.name, total=min(len(queries), row.queries or len(queries)))
         context = RunContext(path.parent, device_name(device), commit())
         run_row(
@@ -143,6 +141,30 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
     found = read_outcomes(file)
     assert found is not None  # the list has at least one query
     return found, file.seconds
+
+
+@contextmanager
+def _place(out: Path | None, row: RunSpec) -> Iterator[Path]:
+    """The file of the records: the one that was asked for, or one that is gone afterwards."""
+    if out is not None:
+        yield out
+        return
+    try:
+        scratch = tempfile.TemporaryDirectory()
+    except OSError as error:
+        raise _no_room(error) from error
+    with scratch as folder:
+        try:
+            yield row.file(Path(folder))
+        except FileError as error:
+            raise _no_room(error.__cause__ or error) from error
+
+
+def _no_room(error: BaseException) -> FileError:
+    why = getattr(error, "strerror", None) or error
+    return FileError(
+        f"out: records cannot be kept in a temporary folder for now ({why}); give --out FILE on a disk that has room"
+    )
 
 
 def show(console: Console, request: EvalRequest, found: Outcomes, seconds: float) -> None:

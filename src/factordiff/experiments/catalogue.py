@@ -27,7 +27,7 @@ from factordiff.experiments.opening import opening
 from factordiff.experiments.pairs import EVERYTHING, expected
 from factordiff.experiments.tuning import choice
 from factordiff.experts.registry import SHIPPED, shipped_experts
-from factordiff.files import write_whole
+from factordiff.files import write_together
 from factordiff.networks.store import weight_hash
 from factordiff.report.code_version import short
 from factordiff.report.document import Report, Section, Table, markdown
@@ -166,13 +166,8 @@ def provenance(archive: RecordFolder) -> Section:
 
 
 def write_report(made: Report, out: Path) -> list[Path]:
-    """Write README.md, its pictures and report.html; returns what was written."""
-    pictures = out / "pictures"
-    written = []
-    for picture in made.pictures:
-        written.append(pictures / f"{picture.name}.png")
-        write_whole(written[-1], picture.png)
-    for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
-        written.append(out / name)
-        write_whole(written[-1], text.encode())
-    return written
+    """Write README.md, its pictures and report.html, all of them or none; returns what was written."""
+    pictures = {out / "pictures" / f"{picture.name}.png": picture.png for picture in made.pictures}
+    texts = {out / "README.md": markdown(made).encode(), out / "report.html": page(made).encode()}
+    write_together(pictures | texts)
+    return [*pictures, *texts]

@@ -13,8 +13,9 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from factordiff.errors import DataError
+from factordiff.errors import DataError, FileError
 from factordiff.files import MOST_UNPACKED, gzip_members, read_regular, write_whole
+from factordiff.locks import Lock
 from factordiff.report.records import SUFFIX, members
 
 TARBALL = "records.tar.xz"
@@ -41,7 +42,12 @@ def pack(folder: Path, tarball: Path) -> None:
 
 
 def unpack(tarball: Path, folder: Path) -> None:
-    """Put the files back as they were; nothing that is there is overwritten."""
+    """Put the files back as they were, by one process at a time; nothing that is there is overwritten."""
+    with Lock.of_file(tarball):
+        _unpack(tarball, folder)
+
+
+def _unpack(tarball: Path, folder: Path) -> None:
     if folder.exists():
         raise DataError(f"{folder}: is there already; nothing was unpacked")
     part = folder.with_name(f".{folder.name}.part")
@@ -63,8 +69,18 @@ def unpack(tarball: Path, folder: Path) -> None:
                     name = name.removesuffix(PLAIN) + SUFFIX
                     data = b"".join(members(data))
                 write_whole(part / name, data)
-        part.replace(folder)
+        _put(part, folder)
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, json.JSONDecodeError) as error:
         raise DataError(f"{tarball}: damaged, or not a file of packed records ({error})") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _put(part: Path, folder: Path) -> None:
+    try:
+        part.replace(folder)
+    except OSError as error:
+        raise FileError(
+            f"{folder}: cannot be written ({error.strerror or error}); nothing was unpacked. Free some space or choose "
+            "another place"
+        ) from error
