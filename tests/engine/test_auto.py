@@ -11,16 +11,20 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks.bench_language import TinyLinear
+from benchmarks.llada_shape import SHAPES, LladaShaped
 from factordiff import compose
 from factordiff.arc.dataset import Dataset
 from factordiff.composition.routing import Routing
-from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine
+from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine, launching_decides
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
 from factordiff.engine.fast_network import FastNetwork, fast_form
 from factordiff.networks.store import build
 from factordiff.sampling.adaptive import ByMargin
+from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.sampler import sample
+from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 from tests.engine.test_engine import TOLD
 from tests.solving_experts import TINY
@@ -129,3 +133,24 @@ def test_many_queries_at_once_are_three_times_as_fast() -> None:
     quick, together = seconds(lambda: team.sample(x_t, queries.condition(slice(0, 256))).x_0)
     assert slow >= 3 * quick
     assert (torch.stack(one_by_one) == together).all(-1).double().mean() > 0.99  # but for near-ties
+
+
+@pytest.mark.parametrize(
+    ("values", "cells", "expected"),
+    [(126_464, 256, True), (126_464, 8 * 256, False), (LARGE + 1, 256, True), (LARGE, 256, False)],
+)
+def test_few_cells_of_a_large_vocabulary_are_recorded(values: int, cells: int, expected: bool) -> None:
+    expert = TinyLinear(0, values, width=1, positions=1)
+    assert launching_decides([expert, expert], cells) is expected
+
+
+@pytest.mark.gpu
+def test_one_sequence_is_recorded_and_answers_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [LladaShaped(SHAPES["tiny"], seed, CUDA, torch.float32) for seed in (1, 2)]
+    x_t = torch.full((1, 64), models[0].vocabulary.mask, device=CUDA)
+    recorded = AutoEngine().sample(models, Routing(), x_t, reveal=ByBlock(16, 8))
+    assert recorded.how.startswith("kernel"), recorded.how
+    monkeypatch.setattr("factordiff.engine.auto.RECORDED_BYTES", 0)
+    plain = AutoEngine().sample(models, Routing(), x_t, reveal=ByBlock(16, 8))
+    assert plain.how == ""
+    assert torch.equal(recorded.x_0, plain.x_0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +13,23 @@ from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
 from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
+from factordiff.experts.expert import Expert
 from factordiff.sampling.request import check_condition
 from factordiff.sampling.samples import Samples
+from factordiff.types import LARGE
 
 CPU_ROWS = 64  # more in flight save nothing there
 GPU_ROWS = 1_100
 # Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
 COMPILE_FROM = 20_000
+# A recorded step asks about every position, a plain one about the candidates alone. Beside two models of 8B at 256
+# positions, recording pays for one sequence (0.26 GB) and costs for eight (2 GB).
+RECORDED_BYTES = 2**29
 
 
 @dataclass(frozen=True)
 class AutoEngine:
-    """Batches of a fixed number of rows everywhere; on a GPU compiled and recorded passes where they pay.
+    """Batches of a fixed number of rows everywhere; on a GPU compiled and recorded steps where they pay.
 
     `compiled` says by hand whether they do.
     """
@@ -51,8 +57,20 @@ class AutoEngine:
         particles = settings.get("particles", 1)
         # A trace shows all items side by side, and a condition that cannot be cut into items goes to all at once.
         whole = settings.get("trace", False) or not _in_items(condition, len(x_t))
-        engine = Engine() if whole else self.chosen(x_t.device, len(x_t) * particles, particles)
+        rows = len(x_t) * particles
+        if whole:
+            engine = Engine()
+        elif self.compiled is None and x_t.is_cuda and launching_decides(experts, rows * x_t.shape[-1]):
+            engine = Engine(rows, cuda_graph=True)
+        else:
+            engine = self.chosen(x_t.device, rows, particles)
         return engine.sample(experts, composition, x_t, condition, **settings)
+
+
+def launching_decides(experts: Sequence[Expert], cells: int) -> bool:
+    """Whether composing few cells of a large vocabulary takes less time than telling the GPU to."""
+    values = experts[0].vocabulary.size
+    return values > LARGE and len(experts) * cells * values * 4 <= RECORDED_BYTES
 
 
 def _in_items(condition: Any, items: int) -> bool:
