@@ -26,7 +26,7 @@ PAPER = (255, 255, 255)
 INK = (40, 40, 40)
 LINE = (85, 85, 85)
 GAP = 12
-TITLE_HEIGHT = 20
+TITLE_HEIGHT, FONT = 20, 13
 
 TitledPair = tuple[str, Grid, Grid]
 
@@ -53,7 +53,7 @@ def draw_pairs(title: str, pairs: Sequence[tuple[Grid, Grid]], cell: int = 16) -
     picture = Image.new(
         "RGB", (max(sum(widths) + GAP * (len(widths) + 1), 90), TITLE_HEIGHT + top + bottom + 3 * GAP), PAPER
     )
-    _write(picture, title, GAP, GAP // 2)
+    write_text(picture, title, GAP, GAP // 2)
     left = GAP
     for column, width in zip(columns, widths, strict=True):
         picture.paste(column[0], (left, TITLE_HEIGHT + GAP))
@@ -76,12 +76,13 @@ def contact_sheets(
         page = Image.new("RGB", (columns * step_x + GAP, rows * step_y + GAP), PAPER)
         for place, (title, given, answer) in enumerate(pairs[start : start + columns * rows]):
             left, top = GAP + place % columns * step_x, GAP + place // columns * step_y
-            _write(page, title, left, top)
+            write_text(page, title, left, top)
             for row, grid in enumerate((given, answer)):
                 page.paste(draw_grid(grid, cell), (left, top + TITLE_HEIGHT + row * (side + GAP)))
         pages.append(page)
     return pages
 
 
-def _write(picture: Image.Image, text: str, left: int, top: int) -> None:
-    ImageDraw.Draw(picture).text((left, top), text, fill=INK, font=ImageFont.load_default(size=13))
+def write_text(picture: Image.Image, text: str, left: int, top: int, size: int = FONT) -> None:
+    """A line of text in a picture."""
+    ImageDraw.Draw(picture).text((left, top), text, fill=INK, font=ImageFont.load_default(size=size))

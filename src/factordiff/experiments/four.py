@@ -12,7 +12,7 @@ from factordiff.experiments.claims import best_single
 from factordiff.experiments.experiment import Experiment, not_run, percent
 from factordiff.experiments.fitted import fitted_cell, learned_cell, run_fitted, tried
 from factordiff.experiments.learned import fit_learned_row, learned_row
-from factordiff.experiments.pairs import BEYOND, FOUR, SINGLES, ExpertGroup
+from factordiff.experiments.pairs import BEYOND, CAPTION, FOUR, SINGLES, ExpertGroup
 from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import fitted_outcomes
 from factordiff.report.document import NOTHING, Section, Table
@@ -73,11 +73,10 @@ def report(archive: RecordFolder) -> Section:
         f"{', '.join(FOUR.experts)}, in this order. A specialist is sure off its ground too, so a fourth opinion is "
         "not free: whoever asks more experts must know better whom to believe.",
     )
-    caption = f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
     return Section(
         title,
         text,
-        (Table(headings, tuple(lines), caption),),
+        (Table(headings, tuple(lines), CAPTION),),
         long_tables=(tried(archive, FOUR, dict.fromkeys(SEARCHED, "")),),
     )
 

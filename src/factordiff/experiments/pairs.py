@@ -9,6 +9,7 @@ from factordiff.report.run_spec import RunSpec
 
 EVERYTHING = 24_000  # queries of the test list: 200 for each of 120 tasks
 BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first quarter of the list
+CAPTION = f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
 TUNING = 600  # validation queries by which numbers are chosen, the same for every method: 5 of each task
 BUDGET = 16  # settings that every method may try on them
 

@@ -14,6 +14,7 @@ from factordiff.experiments.composition import printed_rows
 from factordiff.experiments.experiment import Experiment, paper, percent, running
 from factordiff.experiments.pairs import (
     BEYOND,
+    CAPTION,
     EARLY,
     FULL_FULL,
     PAPER,
@@ -59,7 +60,7 @@ def report(archive: RecordFolder) -> Section:
         theirs = ALONE.get(name.removeprefix(PAPER), (None, None))[1]
         pixel = NOTHING if found is None else f"{100 * found.pixel():.1f}"
         lines.append((name, paper(theirs), percent(found, BEYOND), pixel))
-    tables = [Table(("expert", "exact %, paper", "here", "pixel %, here"), tuple(lines), _caption())]
+    tables = [Table(("expert", "exact %, paper", "here", "pixel %, here"), tuple(lines), CAPTION)]
     composed = []
     for method, label in {**PRINTED, "routing": "**per pixel**"}.items():
         cells = []
@@ -87,10 +88,6 @@ def alike(archive: RecordFolder, pair: ExpertGroup) -> tuple[str, ...] | None:
     varied = one.exact.std() > 0 and other.exact.std() > 0
     phi = f"{np.corrcoef(one.exact, other.exact)[0, 1]:.2f}" if varied else NOTHING
     return (" + ".join(pair.experts), alone, f"{100 * (one.exact | other.exact).mean():.1f}", phi)
-
-
-def _caption() -> str:
-    return f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
 
 
 EXPERIMENT = Experiment("paper-networks", rows, running(rows), report)

@@ -33,16 +33,11 @@ class PlannedRow:
     left: int
 
 
-def planned(
-    experiments: Iterable[Experiment], archive: RecordFolder, left_out: str = "compute"
-) -> list[PlannedRow]:
-    """Every row once, with the most queries that anybody asks of it; searches on validation, and what they lead to.
-
-    `left_out`: rows that are run for their time alone.
-    """
+def planned(experiments: Iterable[Experiment], archive: RecordFolder) -> list[PlannedRow]:
+    """Every row once, with the most queries that anybody asks of it; searches on validation, and what they lead to."""
     found: dict[str, PlannedRow] = {}
     for one in experiments:
-        if one.name == left_out:
+        if one.name == "compute":  # whose rows are run for their time alone
             continue
         for row in one.rows():
             _add(found, one.name, row, archive)

@@ -12,6 +12,7 @@ from factordiff.experiments.experiment import Experiment, not_run, percent
 from factordiff.experiments.fitted import fitted_cell, run_fitted
 from factordiff.experiments.pairs import (
     BEYOND,
+    CAPTION,
     COL_OCC,
     COL_RELATIVE,
     OCC_FULL,
@@ -73,12 +74,11 @@ def report(archive: RecordFolder) -> Section:
             cells = [fitted_cell(archive, pair, method) for pair in (apart, relative)]
             lines.append((f"{apart.name}, fitted: {label}", *cells, NOTHING))
     headings = ("", "trained apart", "relative of the full expert", "relative minus apart")
-    caption = f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
     text = (
         f"`{APART}` was trained apart from every other expert; `{RELATIVE}` began with the weights of `trans-full`. "
         "All claims are judged on experts trained apart.",
     )
-    return Section(title, text, (Table(headings, tuple(lines), caption),))
+    return Section(title, text, (Table(headings, tuple(lines), CAPTION),))
 
 
 def _line(label: str, apart: RunSpec, relative: RunSpec, archive: RecordFolder) -> tuple[str, ...]:

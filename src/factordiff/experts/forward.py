@@ -11,27 +11,16 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.experts.expert import Expert, take
+from factordiff.experts.expert import Expert, take, tensors_of
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
 
 class Forward:
-    """The experts, told about every item once, and asked about the rows that have something to reveal.
+    """The experts, told about every item once, and asked about the rows that have something to reveal."""
 
-    `chunk` and `top_k` are for large vocabularies, as in `engine.Engine`.
-    """
-
-    def __init__(
-        self,
-        experts: Sequence[Expert],
-        condition: Any,
-        items: int,
-        chunk: int | None = None,
-        top_k: int | None = None,
-    ) -> None:
+    def __init__(self, experts: Sequence[Expert], condition: Any, items: int) -> None:
         self.experts, self.errors = experts, SumErrors()
-        self.chunk, self.top_k = chunk, top_k
         self.encoded = [expert.encode(condition) for expert in experts]
         check_encoded(tuple(self.encoded), items)
 
@@ -46,7 +35,7 @@ class Forward:
         rows = wanted.nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], state.item[rows]
         if state.mask > LARGE:
-            asked = CellOutputs(cells, state.mask, self.errors, self.chunk, self.top_k)
+            asked = CellOutputs(cells, state.mask, self.errors)
             for expert, encoded in zip(self.experts, self.encoded, strict=True):
                 asked.forward(expert, x_t, take(encoded, item), cells[rows])
             return asked, len(asked) * wanted.to(torch.int64)
@@ -97,12 +86,10 @@ def among(
 
 def check_encoded(encoded: Any, items: int) -> None:
     """Refuse encodings of another number of items than there are, before any is taken for another's."""
-    parts = encoded.values() if isinstance(encoded, dict) else encoded if isinstance(encoded, tuple) else ()
-    for part in parts:
-        check_encoded(part, items)
-    if isinstance(encoded, Tensor) and (encoded.dim() == 0 or len(encoded) != items):
-        size = "a single number" if encoded.dim() == 0 else f"an encoding of {len(encoded)}"
-        raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
+    for part in tensors_of(encoded):
+        if part.dim() == 0 or len(part) != items:
+            size = "a single number" if part.dim() == 0 else f"an encoding of {len(part)}"
+            raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
 
 
 def sum_error(log_probs: ExpertLogProbs, masked: Cells) -> Float[Tensor, " expert"]:

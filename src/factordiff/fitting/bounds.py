@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.composition.confidence import log_doubt
@@ -41,9 +41,14 @@ def leads(said: CellsHeard, truth: Int[Tensor, " cell"]) -> Leads:
     return at_truth - said.gather(-1, index)
 
 
+def leading(lead: Leads, numbers: Float[Tensor, " expert"]) -> Bool[Tensor, " cell"]:
+    """The cells at which the truth leads all wrong values."""
+    return ((numbers[:, None, None] * lead).sum(0) > 0).all(-1)
+
+
 def share_right(lead: Leads, numbers: Float[Tensor, " expert"]) -> float:
-    """The share of cells at which the truth leads all wrong values."""
-    return float(((numbers[:, None, None] * lead).sum(0) > 0).all(-1).double().mean())
+    """The share of such cells."""
+    return float(leading(lead, numbers).double().mean())
 
 
 def best_along(lead: Leads, numbers: Float[Tensor, " expert"], expert: int) -> Best:

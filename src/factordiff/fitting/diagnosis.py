@@ -20,7 +20,7 @@ from factordiff.composition.evidence import DEFAULT_FACTORS, Evidence
 from factordiff.composition.factor_names import window
 from factordiff.composition.learned import Learned
 from factordiff.composition.router import RouterConfig
-from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, leads
+from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, leading, leads
 from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, fit_router
 
@@ -70,8 +70,7 @@ class Diagnosis:
     @property
     def best_without(self) -> Finding:
         """The best way that needs no router."""
-        left_out = ("learned", "evidence", *BOUNDS)
-        return max((one for one in self.findings if one.name not in left_out), key=lambda one: one.cells)
+        return _best_without(self.findings)
 
     @property
     def needs_router(self) -> bool:
@@ -119,10 +118,10 @@ def diagnose(
     log_lead = leads(said.clamp(min=FINEST), truth)
     lead = leads(said.exp(), truth)
     even = torch.ones(experts, dtype=lead.dtype, device=lead.device)
-    found["product"] = (_leading(log_lead, even), "")
+    found["product"] = (leading(log_lead, even), "")
     found["best product"] = _at_best(log_lead, best_numbers(log_lead))
     done(1)
-    found["mixture"] = (_leading(lead, even), "")
+    found["mixture"] = (leading(lead, even), "")
     found["best mixture"] = _at_best(lead, best_numbers(lead))
     done(2)
     doubts = log_doubt(said)
@@ -141,11 +140,7 @@ def diagnose(
     found["oracle"] = (right.any(0), "")
     rates = tuple(sorted(set(predictions.rate.tolist()), reverse=True))
     findings = tuple(_finding(name, cells, predictions, rates, how) for name, (cells, how) in found.items())
-    best = max(
-        (name for name in found if name not in ("learned", "evidence", *BOUNDS)),
-        key=lambda n: float(found[n][0].double().mean()),
-    )
-    gain, error = _paired(learned, found[best][0], predictions)
+    gain, error = _paired(learned, found[_best_without(findings).name][0], predictions)
     done(6)
     return Diagnosis(
         tuple(names), rates, findings, _wrongly_sure(predictions, first, doubts), gain, error,
@@ -153,14 +148,15 @@ def diagnose(
     )  # fmt: skip
 
 
-def _leading(lead: Tensor, numbers: Tensor) -> Tensor:
-    return ((numbers[:, None, None] * lead).sum(0) > 0).all(-1)
+def _best_without(findings: Sequence[Finding]) -> Finding:
+    left_out = ("learned", "evidence", *BOUNDS)
+    return max((one for one in findings if one.name not in left_out), key=lambda one: one.cells)
 
 
 def _at_best(lead: Tensor, best: Best) -> tuple[Tensor, str]:
     numbers = torch.tensor(best.numbers, dtype=lead.dtype, device=lead.device)
     shown = [number / max(best.numbers) for number in best.numbers]
-    return _leading(lead, numbers), _spelled(shown)
+    return leading(lead, numbers), _spelled(shown)
 
 
 def _chosen(right: Tensor, z: Tensor) -> Tensor:

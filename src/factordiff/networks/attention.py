@@ -55,15 +55,12 @@ def padded_head(size: int) -> int:
     return -(-size // 8) * 8
 
 
-@torch.library.custom_op(
+_attend = torch.library.custom_op(
     "factordiff::attend",
+    kernel.forward,
     mutates_args=(),
     schema="(Tensor qkv, Tensor keys, Tensor values, Tensor rotation, int heads, float scale) -> (Tensor, Tensor)",
 )
-def _attend(
-    qkv: Tensor, keys: Tensor, values: Tensor, rotation: Tensor, heads: int, scale: float
-) -> tuple[Tensor, Tensor]:
-    return kernel.forward(qkv.contiguous(), keys.contiguous(), values.contiguous(), rotation, heads, scale)
 
 
 @_attend.register_fake
@@ -74,53 +71,19 @@ def _(
     return qkv.new_empty(batch, tokens, packed // 3), qkv.new_empty(batch, heads, tokens, dtype=torch.float32)
 
 
-@torch.library.custom_op(
+_attend_gradient = torch.library.custom_op(
     "factordiff::attend_gradient",
+    kernel.backward,
     mutates_args=(),
     schema="(Tensor qkv, Tensor keys, Tensor values, Tensor rotation, Tensor out, Tensor log_sum, Tensor grad_out,"
     " int heads, float scale) -> (Tensor, Tensor, Tensor)",
 )
-def _attend_gradient(
-    qkv: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    rotation: Tensor,
-    out: Tensor,
-    log_sum: Tensor,
-    grad_out: Tensor,
-    heads: int,
-    scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return kernel.backward(
-        qkv.contiguous(),
-        keys.contiguous(),
-        values.contiguous(),
-        rotation,
-        out,
-        log_sum,
-        grad_out.contiguous(),
-        heads,
-        scale,
-    )
 
 
 @_attend_gradient.register_fake
-def _(
-    qkv: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    rotation: Tensor,
-    out: Tensor,
-    log_sum: Tensor,
-    grad_out: Tensor,
-    heads: int,
-    scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return (
-        torch.empty_like(qkv.contiguous()),
-        torch.empty_like(keys.contiguous()),
-        torch.empty_like(values.contiguous()),
-    )
+def _(qkv: Tensor, keys: Tensor, values: Tensor, *others: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
+    qkv, keys, values = (torch.empty_like(part.contiguous()) for part in (qkv, keys, values))
+    return qkv, keys, values
 
 
 def _remember(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]

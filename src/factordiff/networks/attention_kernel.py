@@ -172,6 +172,7 @@ def forward(
     qkv: Tensor, keys: Tensor, values: Tensor, rotation: Tensor, heads: int, scale: float
 ) -> tuple[Tensor, Tensor]:
     """What every token reads, and the logarithm (base 2) of each softmax's denominator."""
+    qkv, keys, values = (part.contiguous() for part in (qkv, keys, values))
     batch, tokens, packed = qkv.shape
     size, extras = packed // (3 * heads), keys.shape[2]
     out = qkv.new_empty(batch, tokens, heads * size)
@@ -196,6 +197,7 @@ def backward(
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of the packed projection and of the extra keys and values."""
+    qkv, keys, values, grad_out = (part.contiguous() for part in (qkv, keys, values, grad_out))
     batch, tokens, packed = qkv.shape
     size, extras = packed // (3 * heads), keys.shape[2]
     gradients = torch.empty_like(qkv), torch.empty_like(keys), torch.empty_like(values)

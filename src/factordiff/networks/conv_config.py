@@ -49,7 +49,8 @@ class ConvIRConfig(RefinementConfig):
 
     def weight_slots(self) -> dict[str, Slot]:
         """Every weight of Conv-IR by name."""
-        return conv_slots(self)
+        own = _paper_slots if self.conditioning == "paper" else _latent_slots
+        return _common_slots(self) | own(self)
 
 
 def _common_slots(config: ConvIRConfig) -> dict[str, Slot]:
@@ -116,9 +117,3 @@ def _latent_slots(config: ConvIRConfig) -> dict[str, Slot]:
             f"blocks.{block}.modulation_bias": Slot((6, c)),
         }
     return slots
-
-
-def conv_slots(config: ConvIRConfig) -> dict[str, Slot]:
-    """Every weight of Conv-IR by name."""
-    own = _paper_slots if config.conditioning == "paper" else _latent_slots
-    return _common_slots(config) | own(config)

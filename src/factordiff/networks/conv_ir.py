@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.networks import attention
 from factordiff.networks import conditioning as cond
 from factordiff.networks.conv_config import BLOCKS, ConvIRConfig
 from factordiff.networks.convnet import Planes, attend, convolved, halved, same_size
-from factordiff.networks.item_encoding import encode_item, modulations
-from factordiff.networks.latents import latent_keys_values, prepare_latents
+from factordiff.networks.item_encoding import ItemEncoding
+from factordiff.networks.latents import prepare_latents
 from factordiff.networks.parameters import Weights
-from factordiff.networks.refinement import RefinementNetwork
+from factordiff.networks.refinement import Encoded, RefinementNetwork
 from factordiff.networks.transformer import rotations
 from factordiff.types import CellLogProbs, Tokens
-
-
-class ConvEncoded(NamedTuple):
-    """An item as Conv-IR's passes need it; the attention's part is None without latents.
-
-    The modulation is the injection alone without latents, and otherwise six vectors for each block, as in Trans-IR:
-    scale, shift and gate of the attention, then scale, injection and gate of the convolutions.
-    """
-
-    cells: Float[Tensor, "item channel height width"]
-    modulation: Float[Tensor, "item block parts channel"]
-    keys: Float[Tensor, "item block head latent size"] | None
-    values: Float[Tensor, "item block head latent size"] | None
 
 
 class ConvIR(RefinementNetwork):
@@ -45,7 +30,7 @@ class ConvIR(RefinementNetwork):
 
     def __init__(self, config: ConvIRConfig | None = None, seed: int | None = 0) -> None:
         config = config or ConvIRConfig()
-        super().__init__(config, seed)
+        super().__init__(config, seed, BLOCKS)
         tall, wide = config.pair_layout
         tables = {
             "_positions": cond.sinusoidal_positions(*config.layout, config.width),
@@ -66,7 +51,7 @@ class ConvIR(RefinementNetwork):
             return ready
         to, dtype = attention.padded_head(self.config.head_size), weights["up"].dtype
         ready |= prepare_latents(weights, self.config.head_size)
-        for name in (f"blocks.{block}" for block in range(BLOCKS)):
+        for name in self.blocks:
             ready[f"{name}.qkv"] = attention.pad_heads(weights[f"{name}.qkv"], -2, to).flatten(0, 2)
             ready[f"{name}.out"] = attention.pad_heads(weights[f"{name}.out"], -1, to).flatten(1)
         ready["positions"] = cond.as_planes(self._positions.to(dtype)[None], self.config.layout)
@@ -77,32 +62,13 @@ class ConvIR(RefinementNetwork):
         ready["pair_rotation"] = self._pair_rotation.to(dtype)
         return ready
 
-    def encode_with(
-        self,
-        weights: Weights,
-        query: Int[Tensor, "item cell"],
-        inputs: cond.Frames,
-        outputs: cond.Frames,
-        present: Bool[Tensor, "item frame"],
-        read: Float[Tensor, "item frame ..."],
-    ) -> ConvEncoded:
-        """Embed the query and compute every block's modulation from what the demonstrations said."""
-        told = encode_item(self.config, weights, query, inputs, outputs, present, read)
+    def embed_told(self, weights: Weights, told: ItemEncoding) -> Planes:
+        """The told canvases convolved, and what the demonstrations say; with latents also where each cell is."""
         planes = cond.as_planes(told.channels, self.config.layout)
         cells = same_size(planes, weights["embed.query"]) + weights["embed.bias"]
         if told.field is not None:
             cells = cells + told.field.permute(0, 3, 1, 2)
-        blocks = [f"blocks.{block}" for block in range(BLOCKS)]
-        modulation = modulations(weights, blocks, told.context)
-        if told.latents is None:
-            return ConvEncoded(cells, modulation, None, None)
-        extras = [
-            latent_keys_values(told.latents, weights[f"{name}.qkv"], self.config.heads) for name in blocks
-        ]
-        keys, values = zip(*extras, strict=True)
-        return ConvEncoded(
-            cells + weights["positions"], modulation, torch.stack(keys, 1), torch.stack(values, 1)
-        )
+        return cells if told.latents is None else cells + weights["positions"]
 
     def pair_tokens(
         self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames
@@ -122,7 +88,7 @@ class ConvIR(RefinementNetwork):
             planes = planes + add[:, None, None] * convolved(planes, weights, name, injection, config.groups)
         return planes.flatten(2).transpose(1, 2)
 
-    def embed(self, weights: Weights, x_t: Tokens, encoded: ConvEncoded) -> Planes:
+    def embed(self, weights: Weights, x_t: Tokens, encoded: Encoded) -> Planes:
         """The embedded input: a convolution of one-hot grids, in which a masked cell is the zero vector.
 
         Paper: Eq. (22), whose one convolution of all canvases is here a sum of two: what is told is convolved once.
@@ -132,7 +98,7 @@ class ConvIR(RefinementNetwork):
         )
         return same_size(planes, weights["embed.x_t"]) + encoded.cells
 
-    def apply_once(self, weights: Weights, state: Planes, encoded: ConvEncoded) -> Planes:
+    def apply_once(self, weights: Weights, state: Planes, encoded: Encoded) -> Planes:
         """Down and up the U once: a block above, a block below, and the skip connection between them.
 
         The paper's main text has a U with skip connections, its appendix two residual blocks and nothing between
@@ -152,7 +118,7 @@ class ConvIR(RefinementNetwork):
         below = F.conv2d(below, weights["up"][:, :, None, None])
         return above + F.interpolate(below, size=self.config.layout, mode="nearest")
 
-    def _look(self, planes: Planes, weights: Weights, block: int, encoded: ConvEncoded) -> Planes:
+    def _look(self, planes: Planes, weights: Weights, block: int, encoded: Encoded) -> Planes:
         """Cells attend to all cells and to the latents; with the paper's conditioning there are none to attend to."""
         if encoded.keys is None or encoded.values is None:
             return planes
@@ -170,7 +136,7 @@ class ConvIR(RefinementNetwork):
             self.fused,
         )
 
-    def _convolve(self, planes: Planes, weights: Weights, block: int, encoded: ConvEncoded) -> Planes:
+    def _convolve(self, planes: Planes, weights: Weights, block: int, encoded: Encoded) -> Planes:
         """One residual block: the paper's injects the context, ours also scales and gates by it."""
         told, name, groups = encoded.modulation[:, block], f"blocks.{block}", self.config.groups
         if encoded.keys is None:

@@ -14,6 +14,8 @@ from factordiff.networks import attention
 from factordiff.networks.conditioning import Present, mean_over_frames
 from factordiff.networks.parameters import Slot, Weights, linear
 
+BlockLatents = Float[Tensor, "item block head latent size"]  # keys or values of every block
+
 
 def latent_slots(
     latents: int, width: int, heads: int, context: int, summary: int = 16, expansion: int = 2
@@ -97,9 +99,13 @@ def latent_context(
 
 
 def latent_keys_values(
-    latents: Float[Tensor, "item latent channel"], qkv: Float[Tensor, "packed channel"], heads: int
-) -> attention.Extra:
-    """The latents as keys and values beside the cells', by the attention's own projections."""
-    both = F.linear(latents, qkv[qkv.shape[0] // 3 :]).unflatten(-1, (2, heads, -1))
-    keys, values = both.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
-    return keys, values
+    weights: Weights, blocks: list[str], latents: Float[Tensor, "item latent channel"], heads: int
+) -> tuple[BlockLatents, BlockLatents]:
+    """The latents as keys and values beside the cells' of every block, by the block's own projections."""
+    each = []
+    for name in blocks:
+        qkv = weights[f"{name}.qkv"]
+        both = F.linear(latents, qkv[qkv.shape[0] // 3 :]).unflatten(-1, (2, heads, -1))
+        each.append(both.permute(2, 0, 3, 1, 4).contiguous().unbind(0))
+    keys, values = zip(*each, strict=True)
+    return torch.stack(keys, 1), torch.stack(values, 1)

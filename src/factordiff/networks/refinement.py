@@ -12,14 +12,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
-from factordiff.networks.conditioning import encode_pairs
+from factordiff.networks.conditioning import Frames, Present, encode_pairs
 from factordiff.networks.config import RefinementConfig
-from factordiff.networks.latents import latent_context, read_latents, with_field
+from factordiff.networks.item_encoding import ItemEncoding, encode_item, modulations
+from factordiff.networks.latents import (
+    BlockLatents,
+    latent_context,
+    latent_keys_values,
+    read_latents,
+    with_field,
+)
 from factordiff.networks.network import Network
 from factordiff.networks.parameters import Weights
 from factordiff.types import CellLogProbs, Tokens
@@ -46,6 +53,19 @@ def refine(f: Callable[[State], State], h: State, z_high: Tensor, z_low: Tensor,
     return z_high
 
 
+class Encoded(NamedTuple):
+    """An item as the passes need it; what attention sees beside the cells is None without latents.
+
+    The modulation of a block is six vectors: scale, shift and gate of the attention, then of the FFN; of Conv-IR scale,
+    injection and gate of the convolutions, and without latents the injection alone.
+    """
+
+    cells: Float[Tensor, "item ..."]
+    modulation: Float[Tensor, "item block parts channel"]
+    keys: BlockLatents | None
+    values: BlockLatents | None
+
+
 class RefinementNetwork(Network):
     """A denoiser with iterative refinement, told a query and its demonstrations.
 
@@ -55,9 +75,10 @@ class RefinementNetwork(Network):
 
     config: RefinementConfig
 
-    def __init__(self, config: RefinementConfig, seed: int | None) -> None:
+    def __init__(self, config: RefinementConfig, seed: int | None, blocks: int) -> None:
         super().__init__(config, seed)
         self.cycles = Cycles(*config.cycles)
+        self.blocks = [f"blocks.{block}" for block in range(blocks)]  # how the names of their weights begin
 
     def __repr__(self) -> str:
         height, width = self.config.layout
@@ -68,19 +89,11 @@ class RefinementNetwork(Network):
 
     @abstractmethod
     def pair_tokens(
-        self,
-        weights: Weights,
-        inputs: Int[Tensor, "item frame cell"],
-        outputs: Int[Tensor, "item frame cell"],
+        self, weights: Weights, inputs: Frames, outputs: Frames
     ) -> Float[Tensor, "pair token channel"]:
         """The tokens of each demonstration, on its own."""
 
-    def read(
-        self,
-        weights: Weights,
-        inputs: Int[Tensor, "item frame cell"],
-        outputs: Int[Tensor, "item frame cell"],
-    ) -> Float[Tensor, "item frame ..."]:
+    def read(self, weights: Weights, inputs: Frames, outputs: Frames) -> Float[Tensor, "item frame ..."]:
         """What each demonstration says: latents, or the paper's pair encoding."""
         config = self.config
         if config.conditioning == "paper":
@@ -91,24 +104,33 @@ class RefinementNetwork(Network):
             read = with_field(read, tokens)
         return read.unflatten(0, tuple(inputs.shape[:2]))
 
-    @abstractmethod
     def encode_with(
         self,
         weights: Weights,
         query: Int[Tensor, "item cell"],
-        inputs: Int[Tensor, "item frame cell"],
-        outputs: Int[Tensor, "item frame cell"],
-        present: Bool[Tensor, "item frame"],
+        inputs: Frames,
+        outputs: Frames,
+        present: Present,
         read: Float[Tensor, "item frame ..."],
-    ) -> Any:
-        """What every pass needs to know about an item."""
+    ) -> Encoded:
+        """Embed the query and compute every block's modulation from what the demonstrations said."""
+        told = encode_item(self.config, weights, query, inputs, outputs, present, read)
+        keys = values = None
+        if told.latents is not None:
+            keys, values = latent_keys_values(weights, self.blocks, told.latents, self.config.heads)
+        modulation = modulations(weights, self.blocks, told.context)
+        return Encoded(self.embed_told(weights, told), modulation, keys, values)
 
     @abstractmethod
-    def embed(self, weights: Weights, x_t: Tokens, encoded: Any) -> State:
+    def embed_told(self, weights: Weights, told: ItemEncoding) -> Float[Tensor, "item ..."]:
+        """The part of the embedded input that is the same in every pass: the query, the field, where cells are."""
+
+    @abstractmethod
+    def embed(self, weights: Weights, x_t: Tokens, encoded: Encoded) -> State:
         """The embedded input h."""
 
     @abstractmethod
-    def apply_once(self, weights: Weights, state: State, encoded: Any) -> State:
+    def apply_once(self, weights: Weights, state: State, encoded: Encoded) -> State:
         """One application of the backbone f."""
 
     @abstractmethod

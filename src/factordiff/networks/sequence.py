@@ -50,26 +50,21 @@ class SequenceConfig(NetworkConfig):
         return {"values": values, "length": cells}
 
     def weight_slots(self) -> dict[str, Slot]:
-        """Every weight by name."""
-        return sequence_slots(self)
-
-
-def sequence_slots(config: SequenceConfig) -> dict[str, Slot]:
-    """Every weight by name; what ends a branch starts at zero, so that each block starts as the identity."""
-    d = config.width
-    slots = {
-        "embed": Slot((config.values + 1, d), std=1.0),
-        "head.weight": Slot((config.values, d)),
-        "head.bias": Slot((config.values,)),
-    }
-    for block in range(config.blocks):
-        slots |= {
-            f"blocks.{block}.qkv": Slot((3 * d, d), d**-0.5, matrices=(3, d, d)),
-            f"blocks.{block}.out": linear(d, d, zero=True),
-            f"blocks.{block}.up": linear(config.expansion * d, d),
-            f"blocks.{block}.down": linear(d, config.expansion * d, zero=True),
+        """Every weight by name; what ends a branch starts at zero, so that each block starts as the identity."""
+        d = self.width
+        slots = {
+            "embed": Slot((self.values + 1, d), std=1.0),
+            "head.weight": Slot((self.values, d)),
+            "head.bias": Slot((self.values,)),
         }
-    return slots
+        for block in range(self.blocks):
+            slots |= {
+                f"blocks.{block}.qkv": Slot((3 * d, d), d**-0.5, matrices=(3, d, d)),
+                f"blocks.{block}.out": linear(d, d, zero=True),
+                f"blocks.{block}.up": linear(self.expansion * d, d),
+                f"blocks.{block}.down": linear(d, self.expansion * d, zero=True),
+            }
+        return slots
 
 
 class SequenceParts(NamedTuple):

@@ -60,47 +60,42 @@ class TransIRConfig(RefinementConfig):
 
     def weight_slots(self) -> dict[str, Slot]:
         """Every weight of Trans-IR by name."""
-        return trans_slots(self)
-
-
-def trans_slots(config: TransIRConfig) -> dict[str, Slot]:
-    """Every weight of Trans-IR by name."""
-    d, heads, size = config.width, config.heads, config.head_size
-    slots = {
-        "z_high": Slot((d,), std=0.02),
-        "z_low": Slot((d,), std=0.02),
-        **(_literal_embedding(config) if config.literal else _embedding(config)),
-        "head.weight": Slot((config.values, d), 0.0 if config.head == "zero" else d**-0.5),
-        "head.bias": Slot((config.values,)),
-    }
-    for block in range(config.blocks):
-        slots |= {
-            f"blocks.{block}.qkv": Slot((3, heads, size, d), d**-0.5, matrices=(3, d, d)),
-            f"blocks.{block}.out": Slot((d, heads, size), d**-0.5, matrices=(1, d, d)),
-            f"blocks.{block}.up": linear(config.expansion * d, d),
-            f"blocks.{block}.down": linear(d, config.expansion * d),
-            f"blocks.{block}.modulation": Slot((6, d, config.context), matrices=(6, d, config.context)),
-            f"blocks.{block}.modulation_bias": Slot((6, d)),
+        d, heads, size = self.width, self.heads, self.head_size
+        slots = {
+            "z_high": Slot((d,), std=0.02),
+            "z_low": Slot((d,), std=0.02),
+            **(_literal_embedding(self) if self.literal else _embedding(self)),
+            "head.weight": Slot((self.values, d), 0.0 if self.head == "zero" else d**-0.5),
+            "head.bias": Slot((self.values,)),
         }
-    if config.positions == "learned":
-        slots["positions.row"] = Slot((LONGEST_SIDE, d), std=0.5)
-        slots["positions.column"] = Slot((LONGEST_SIDE, d), std=0.5)
-    if config.literal:
-        slots |= _literal_rest(config)
-    if config.conditioning == "paper":
-        if not config.literal:
-            slots["embed.demonstrations"] = Slot((config.slots * 2 * config.values, d), std=0.5)
-        slots |= cond.paper_slots(config.values, config.encoder, config.context, bias=config.literal)
-    else:
-        slots |= cond.grid_encoder_slots("query", config.values, config.encoder, config.context)
-        slots |= latent_slots(config.latents, d, heads, config.context)
-        if config.field:
-            slots["latents.field"] = linear(d, d)
-        slots["embed.pair"] = Slot((config.pair_patch**2 * 2 * config.values, d), std=0.5)
-        # The pairs run through the same blocks with a modulation of their own, whose gates start open.
-        slots["pair_modulation.scale_shift"] = Slot((config.blocks, 2, 2, d))
-        slots["pair_modulation.gate"] = Slot((config.blocks, 2, 1, d), mean=1.0)
-    return slots
+        for block in range(self.blocks):
+            slots |= {
+                f"blocks.{block}.qkv": Slot((3, heads, size, d), d**-0.5, matrices=(3, d, d)),
+                f"blocks.{block}.out": Slot((d, heads, size), d**-0.5, matrices=(1, d, d)),
+                f"blocks.{block}.up": linear(self.expansion * d, d),
+                f"blocks.{block}.down": linear(d, self.expansion * d),
+                f"blocks.{block}.modulation": Slot((6, d, self.context), matrices=(6, d, self.context)),
+                f"blocks.{block}.modulation_bias": Slot((6, d)),
+            }
+        if self.positions == "learned":
+            slots["positions.row"] = Slot((LONGEST_SIDE, d), std=0.5)
+            slots["positions.column"] = Slot((LONGEST_SIDE, d), std=0.5)
+        if self.literal:
+            slots |= _literal_rest(self)
+        if self.conditioning == "paper":
+            if not self.literal:
+                slots["embed.demonstrations"] = Slot((self.slots * 2 * self.values, d), std=0.5)
+            slots |= cond.paper_slots(self.values, self.encoder, self.context, bias=self.literal)
+        else:
+            slots |= cond.grid_encoder_slots("query", self.values, self.encoder, self.context)
+            slots |= latent_slots(self.latents, d, heads, self.context)
+            if self.field:
+                slots["latents.field"] = linear(d, d)
+            slots["embed.pair"] = Slot((self.pair_patch**2 * 2 * self.values, d), std=0.5)
+            # The pairs run through the same blocks with a modulation of their own, whose gates start open.
+            slots["pair_modulation.scale_shift"] = Slot((self.blocks, 2, 2, d))
+            slots["pair_modulation.gate"] = Slot((self.blocks, 2, 1, d), mean=1.0)
+        return slots
 
 
 def _embedding(config: TransIRConfig) -> dict[str, Slot]:

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from factordiff.networks import attention
 from factordiff.networks import conditioning as cond
-from factordiff.networks.item_encoding import encode_item, modulations
-from factordiff.networks.latents import latent_keys_values, prepare_latents
+from factordiff.networks.item_encoding import ItemEncoding
+from factordiff.networks.latents import prepare_latents
 from factordiff.networks.parameters import Weights
-from factordiff.networks.refinement import RefinementNetwork
+from factordiff.networks.refinement import Encoded, RefinementNetwork
 from factordiff.networks.trans_config import TransIRConfig
 from factordiff.networks.transformer import Block, Hidden, fold, plain_block, rotations, transformer_blocks
 from factordiff.types import CellLogProbs, Tokens
-
-
-class TransEncoded(NamedTuple):
-    """An item as Trans-IR's passes need it; keys and values are None without latents."""
-
-    cells: Float[Tensor, "item cell channel"]
-    modulation: Float[Tensor, "item block six channel"]
-    keys: Float[Tensor, "item block head latent size"] | None
-    values: Float[Tensor, "item block head latent size"] | None
 
 
 class TransIR(RefinementNetwork):
@@ -40,7 +29,7 @@ class TransIR(RefinementNetwork):
 
     def __init__(self, config: TransIRConfig | None = None, seed: int | None = 0) -> None:
         config = config or TransIRConfig()
-        super().__init__(config, seed)
+        super().__init__(config, seed, config.blocks)
         tables = {
             "_positions": cond.sinusoidal_positions(*config.layout, config.width),
             "_patch_positions": self._coarse(cond.sinusoidal_positions(*config.padded_layout, config.width)),
@@ -61,17 +50,12 @@ class TransIR(RefinementNetwork):
         to = attention.padded_head(config.head_size)
         dtype = weights["embed.join"].dtype
         ready = dict(weights)
-        for block in range(config.blocks):
-            ready[f"blocks.{block}.qkv"] = attention.pad_heads(
-                weights[f"blocks.{block}.qkv"], -2, to
-            ).flatten(0, 2)
-            ready[f"blocks.{block}.out"] = attention.pad_heads(
-                weights[f"blocks.{block}.out"], -1, to
-            ).flatten(1)
+        for name in self.blocks:
+            ready[f"{name}.qkv"] = attention.pad_heads(weights[f"{name}.qkv"], -2, to).flatten(0, 2)
+            ready[f"{name}.out"] = attention.pad_heads(weights[f"{name}.out"], -1, to).flatten(1)
             if config.literal:
-                ready[f"blocks.{block}.qkv_bias"] = attention.pad_heads(
-                    weights[f"blocks.{block}.qkv_bias"], -1, to
-                ).flatten()
+                bias = weights[f"{name}.qkv_bias"]
+                ready[f"{name}.qkv_bias"] = attention.pad_heads(bias, -1, to).flatten()
         ready["table.x_t"], ready["table.query"] = self._tables(weights)
         ready["positions"], ready["patch_positions"] = self._place(weights, dtype)
         if config.conditioning == "latents":
@@ -101,9 +85,9 @@ class TransIR(RefinementNetwork):
         """The same blocks as the demonstrations see them: their modulation is constant, so it is folded in."""
         parts = [ready["pair_modulation.scale_shift"], ready["pair_modulation.gate"]]
         folded = {}
-        for block, modulation in enumerate(torch.cat(parts, 2).flatten(1, 2)):
-            for name, weight in fold(self._block(ready, "blocks", block), modulation)._asdict().items():
-                folded[f"pair_blocks.{block}.{name}"] = weight
+        for name, modulation in zip(self.blocks, torch.cat(parts, 2).flatten(1, 2), strict=True):
+            for part, weight in fold(self._block(ready, name), modulation)._asdict().items():
+                folded[f"pair_{name}.{part}"] = weight
         return folded
 
     def _place(self, weights: Weights, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -113,26 +97,10 @@ class TransIR(RefinementNetwork):
         table = weights["positions.row"][:tall, None] + weights["positions.column"][None, :wide]
         return table[:height, :width].flatten(0, 1), self._coarse(table.flatten(0, 1))
 
-    def encode_with(
-        self,
-        weights: Weights,
-        query: Int[Tensor, "item cell"],
-        inputs: cond.Frames,
-        outputs: cond.Frames,
-        present: Bool[Tensor, "item frame"],
-        read: Float[Tensor, "item frame ..."],
-    ) -> TransEncoded:
-        """Embed the query and compute every block's modulation from what the demonstrations said."""
-        told = encode_item(self.config, weights, query, inputs, outputs, present, read)
+    def embed_told(self, weights: Weights, told: ItemEncoding) -> Hidden:
+        """A sum of tables, of positions and of what the demonstrations say there."""
         cells = told.channels @ weights["table.query"] + weights["positions"]
-        if told.field is not None:
-            cells = cells + told.field.flatten(1, 2)
-        keys = values = None
-        if told.latents is not None:
-            keys, values = self._latent_keys_values(weights, told.latents)
-        blocks = [f"blocks.{block}" for block in range(self.config.blocks)]
-        modulation = modulations(weights, blocks, told.context)
-        return TransEncoded(cells, modulation, keys, values)
+        return cells if told.field is None else cells + told.field.flatten(1, 2)
 
     def pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
         """Each pair's cells (or patches of cells), run once through the same blocks."""
@@ -144,10 +112,10 @@ class TransIR(RefinementNetwork):
             tiles = planes.view(-1, tall // patch, patch, wide // patch, patch, 2 * config.values)
             pairs = tiles.permute(0, 1, 3, 2, 4, 5).flatten(3).flatten(1, 2)
         tokens = pairs @ weights["embed.pair"] + weights["patch_positions"]
-        for block in range(config.blocks):
+        for name in self.blocks:
             tokens = plain_block(
                 tokens,
-                self._block(weights, "pair_blocks", block),
+                self._block(weights, f"pair_{name}"),
                 config.heads,
                 config.head_size**-0.5,
                 weights.get("patch_rotation"),
@@ -155,35 +123,23 @@ class TransIR(RefinementNetwork):
             )
         return tokens
 
-    def _latent_keys_values(
-        self, weights: Weights, latents: Float[Tensor, "item latent channel"]
-    ) -> tuple[Tensor, Tensor]:
-        """The latents as keys and values of every block, by the block's own projections."""
-        per_block = [
-            latent_keys_values(latents, weights[f"blocks.{block}.qkv"], self.config.heads)
-            for block in range(self.config.blocks)
-        ]
-        keys, values = zip(*per_block, strict=True)
-        return torch.stack(keys, 1), torch.stack(values, 1)
-
-    def _block(self, weights: Weights, kind: str, block: int) -> Block:
-        found = {name: weights.get(f"{kind}.{block}.{name}") for name in Block._fields}
+    def _block(self, weights: Weights, name: str) -> Block:
+        found = {part: weights.get(f"{name}.{part}") for part in Block._fields}
         return Block(**found)  # type: ignore[arg-type]
 
-    def embed(self, weights: Weights, x_t: Tokens, encoded: TransEncoded) -> Hidden:
+    def embed(self, weights: Weights, x_t: Tokens, encoded: Encoded) -> Hidden:
         """$h = W [E(x_t) || E(c)] + PE$. Paper: Eq. (14)."""
         table = weights["table.x_t"]
         return cond.one_hot(x_t, table.shape[0], table.dtype) @ table + encoded.cells
 
-    def apply_once(self, weights: Weights, state: Hidden, encoded: TransEncoded) -> Hidden:
+    def apply_once(self, weights: Weights, state: Hidden, encoded: Encoded) -> Hidden:
         """All blocks, once."""
-        numbers = range(self.config.blocks)
-        extras: list[tuple[Tensor, Tensor] | None] = [None for _ in numbers]
+        extras: list[tuple[Tensor, Tensor] | None] = [None for _ in self.blocks]
         if encoded.keys is not None and encoded.values is not None:
             extras = list(zip(encoded.keys.unbind(1), encoded.values.unbind(1), strict=True))
         return transformer_blocks(
             state,
-            [self._block(weights, "blocks", block) for block in numbers],
+            [self._block(weights, name) for name in self.blocks],
             encoded.modulation,
             extras,
             self.config.heads,

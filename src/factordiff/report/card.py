@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,34 +19,61 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.files import write_whole
 from factordiff.networks.store import read_config, weight_hash
 from factordiff.report.code_version import short
-from factordiff.report.figures_schema import FIGURES as SCHEMA
 from factordiff.report.outcomes import read_outcomes
 from factordiff.report.records import RecordFile, read_records
+from factordiff.schema.bound import Bound
+from factordiff.schema.fields import Fields, read_fields
 from factordiff.schema.json_file import read_object
+from factordiff.schema.objects import Listed, Named
+from factordiff.schema.values import Real, String, Whole
 
 FIGURES, CARD = "figures.json", "README.md"
 POOR = 0.8  # a task below this is named as a known failure
+MOST_FIGURES = 1_000  # of a file
+MOST_QUERIES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Bits(Bound):
+    """Bytes in hexadecimal, a bit for each query."""
+
+    expected = "bytes in hexadecimal"
+
+    def read(self, value: Any, name: str) -> str:
+        """The text."""
+        if not isinstance(value, str) or len(value) > MOST_QUERIES // 4:
+            self.refuse(value, name)
+        try:
+            bytes.fromhex(value)
+        except ValueError:
+            self.refuse(value, name)
+        return value
+
+
+Text = Annotated[str, String()]
+Share = Annotated[float, Real(0.0, 1.0)]
+Queries = Annotated[int, Whole(1, MOST_QUERIES)]
 
 
 @dataclass(frozen=True)
 class Figure:
     """How an expert did on one list of queries; `outcomes` has one bit per query, in the order of the list."""
 
-    split: str
-    question: str
-    queries: int
-    exact: float
-    low: float
-    high: float
-    pixel: float
-    device: str
-    dtype: str
-    steps: int
-    commit: str
-    seconds: float
-    tasks: dict[str, float]
-    outcomes: str
-    reveal: str = ""  # the reveal rule; empty: `steps` steps in the order of confidence
+    split: Text
+    question: Text
+    queries: Queries
+    exact: Share
+    low: Share
+    high: Share
+    pixel: Share
+    device: Text
+    dtype: Text
+    steps: Annotated[int, Whole()]
+    commit: Text
+    seconds: Annotated[float, Real(0.0)]
+    tasks: Annotated[dict[str, float], Named(Real(0.0, 1.0))]
+    outcomes: Annotated[str, Bits()]
+    reveal: Text = ""  # the reveal rule; empty: `steps` steps in the order of confidence
 
     def right(self) -> np.ndarray:
         """Whether each query was answered exactly."""
@@ -57,22 +85,22 @@ class Figure:
 class Agreement:
     """How many answers of two runs of the same weights are equal, cell by cell."""
 
-    one: str
-    other: str
-    split: str
-    queries: int
-    equal: float
-    question: str = "full"
+    one: Text
+    other: Text
+    split: Text
+    queries: Queries
+    equal: Share
+    question: Text = "full"
 
 
 @dataclass(frozen=True)
 class Figures:
     """All figures of one set of weights."""
 
-    weights: str
-    data: str
-    measured: tuple[Figure, ...]
-    agreements: tuple[Agreement, ...]
+    weights: Text
+    data: Text
+    measured: Annotated[tuple[Figure, ...], Listed(Fields(Figure), MOST_FIGURES)]
+    agreements: Annotated[tuple[Agreement, ...], Listed(Fields(Agreement), MOST_FIGURES)]
 
     def find(self, split: str, question: str = "full") -> Figure | None:
         """The figure on that list, if it was measured."""
@@ -163,18 +191,15 @@ def read_figures(folder: Path) -> Figures | None:
     if not path.is_file():
         return None
     try:
-        saved = SCHEMA.read(read_object(path), "")
+        figures = read_fields(Figures, read_object(path))
     except (OSError, InvalidInput) as error:
         raise DataError(f"{path}: {error}; make it anew from records (`factordiff card`)") from error
-    measured = tuple(Figure(**one) for one in saved["measured"])
-    for one in measured:
+    for one in figures.measured:
         if len(one.outcomes) != 2 * ((one.queries + 7) // 8):
             raise DataError(
                 f"{path}: its outcomes are not of {one.queries:,} queries; make it anew from records"
             )
-    return Figures(
-        saved["weights"], saved["data"], measured, tuple(Agreement(**one) for one in saved["agreements"])
-    )
+    return figures
 
 
 def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:

@@ -34,6 +34,19 @@ def check_fields(made: Any) -> None:
         object.__setattr__(made, name, bound.read(getattr(made, name), name))
 
 
+@dataclasses.dataclass(frozen=True)
+class Fields(Bound):
+    """An object that is read into a dataclass."""
+
+    kind: type
+
+    expected = "an object"
+
+    def read(self, value: Any, name: str) -> Any:
+        """The dataclass."""
+        return read_fields(self.kind, value, name)
+
+
 def read_fields(kind: type[Made], content: Any, name: str = "") -> Made:
     """A dataclass from a JSON object: every field within its bounds, none missing, none unknown."""
     declared = bounds_of(kind)  # type: ignore[arg-type]

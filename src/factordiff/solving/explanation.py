@@ -26,7 +26,7 @@ from factordiff.sampling.path import PathStep, path_steps
 from factordiff.sampling.sampler import Samples
 from factordiff.state import SamplerState
 from factordiff.team.team import Team
-from factordiff.types import ExpertLogProbs
+from factordiff.types import ExpertCells, ExpertLogProbs
 
 SURE = 1e-3  # below it a doubt is written out: 1 - 1.6e-06
 
@@ -138,8 +138,12 @@ def explain(team: Team, samples: Samples, condition: Any, shape: Shape) -> Expla
     )
     composition = replace(team, layout=(SIDE, SIDE)).method_for(states.shape[1], condition[rows]).composition
     temperatures = getattr(composition, "temperatures", None) or (1.0,) * len(team)
-    decisive = _decisive_log_doubts(composition, said, states.cpu())
-    doubts = log_doubt(said).clamp(max=0.0).exp()
+    own = log_doubt(said)
+    compared = compared_log_doubts(
+        composition, said, SamplerState.begin(states.cpu(), said.shape[-1], len(team))
+    )
+    decisive = own if compared is None else compared
+    doubts = own.clamp(max=0.0).exp()
 
     def opinion(place: int, step: int, cell: int, color: int) -> Opinion:
         chances = said[place, step, cell].exp()
@@ -182,13 +186,12 @@ def differs(member: NamedExpert, chances: Float[Tensor, " value"], color: int) -
     return int(chances.argmax()) != color
 
 
-def _decisive_log_doubts(
-    composition: Composition, said: ExpertLogProbs, states: Tensor
-) -> Float[Tensor, "expert step cell"]:
-    """What routing compares; of other methods, which do not route by it, each expert's own log-doubt."""
+def compared_log_doubts(
+    composition: Composition, said: ExpertLogProbs, state: SamplerState
+) -> ExpertCells | None:
+    """What routing compares: every expert's log-doubt, tempered and over the cell's factor; None of other methods."""
     if not isinstance(composition, Routing | SoftRouting):
-        return log_doubt(said)
-    state = SamplerState.begin(states, said.shape[-1], len(said))
+        return None
     doubts = tempered_log_doubts(said, composition.temperatures)
     aggregate = composition.aggregate if isinstance(composition, Routing) else "mean"
     return factor_log_doubts(doubts, composition.partition, state, aggregate)

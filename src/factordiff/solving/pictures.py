@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from factordiff.arc.drawing import GAP, INK, LINE, PAPER, TITLE_HEIGHT, draw_grid
+from factordiff.arc.drawing import FONT, GAP, LINE, PAPER, TITLE_HEIGHT, draw_grid, write_text
 from factordiff.arc.grid import SIDE
 from factordiff.arc.svg import HIDDEN, expert_color
 from factordiff.errors import InvalidInput
@@ -20,7 +20,6 @@ from factordiff.solving.answer import Answer
 from factordiff.team.team import Team
 
 CELL = 16
-FONT = 13
 LONGEST_NAME = 40  # of an expert, in letters
 PAUSE_MS, LAST_PAUSE_MS = 120, 2_000
 NO_PATH = (
@@ -169,17 +168,17 @@ def _titled(
     legend = sum(2 * swatch + 6 + _text_width(name, font) for name in experts)
     width = max(sum(widths) + GAP * (len(widths) + 1), legend + GAP, 2 * GAP + _text_width(title, font))
     page = Image.new("RGB", (width, 3 * line + tallest + GAP), PAPER)
-    _write(page, title, GAP, 4, font)
+    write_text(page, title, GAP, 4, font)
     left = GAP
     for (name, image), step in zip(panels, widths, strict=True):
-        _write(page, name, left, line + 2, font)
+        write_text(page, name, left, line + 2, font)
         page.paste(image, (left, 2 * line))
         left += step + GAP
     left, top = GAP, 2 * line + tallest + 8
     for index, name in enumerate(experts):
         box = (left, top + swatch // 3, left + swatch, top + swatch // 3 + swatch)
         ImageDraw.Draw(page).rectangle(box, fill=expert_color(index))
-        _write(page, name, left + swatch + 5, top, font)
+        write_text(page, name, left + swatch + 5, top, font)
         left += 2 * swatch + 6 + _text_width(name, font)
     return page
 
@@ -201,7 +200,3 @@ def _padded(image: Image.Image, width: int, height: int) -> Image.Image:
 
 def _text_width(text: str, font: int) -> int:
     return int(ImageFont.load_default(size=font).getlength(text)) + 4
-
-
-def _write(page: Image.Image, text: str, left: int, top: int, font: int) -> None:
-    ImageDraw.Draw(page).text((left, top), text, fill=INK, font=ImageFont.load_default(size=font))

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composition
 from factordiff.composition.confidence import log_doubt, temper
+from factordiff.composition.emission import log_prob_at
+from factordiff.composition.routing import routed
 from factordiff.experts.expert import Expert
 from factordiff.state import SamplerState
 from factordiff.types import Cells, ExpertLogProbs, Tokens
@@ -40,8 +42,7 @@ class HiddenLogProbs:
     @property
     def at_truth(self) -> Float[Tensor, "expert cell"]:
         r"""$\log p_m(x_0)$."""
-        index = self.truth[None, :, None].expand(len(self.log_probs), -1, 1)
-        return self.log_probs.gather(-1, index).squeeze(-1).double()
+        return log_prob_at(self.log_probs.unsqueeze(1), self.truth[None]).squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def fill_in(
     mask, parts = experts[0].vocabulary.mask, dict[str, list[tuple[Tensor, Tensor]]]()
 
     def note(name: str, log_probs: Float[Tensor, "batch cell value"], clean: Tokens, cells: Cells) -> None:
-        cost = -log_probs.gather(-1, clean.unsqueeze(-1)).squeeze(-1).double() / math.log(2)
+        cost = -log_prob_at(log_probs, clean) / math.log(2)
         right = log_probs.argmax(-1) == clean
         parts.setdefault(name, []).append((torch.where(cells, cost, 0.0).sum(-1), (right & cells).sum(-1)))
 
@@ -106,14 +107,14 @@ def fill_in(
         state = SamplerState.begin(torch.where(cells, mask, clean), mask, len(experts))
         for name, composition in methods.items():
             note(name, composition(said, state).log_probs, clean, cells)
-        at_truth = said.gather(-1, clean[None, :, :, None].expand(len(said), -1, -1, 1)).squeeze(-1)
+        at_truth = log_prob_at(said, clean)
         if owner is not None:
-            note("told", _chosen(said, owner[rows]), clean, cells)
+            note("told", routed(said, owner[rows]), clean, cells)
         weights = _own_weights(at_truth, cells)
         note(
             "weights per window", (weights.log()[:, :, None, None] + said.double()).logsumexp(0), clean, cells
         )
-        note("oracle", _chosen(said, at_truth.argmax(0)), clean, cells)
+        note("oracle", routed(said, at_truth.argmax(0)), clean, cells)
     count = hidden.sum(-1)
     return {
         name: InfillScore(
@@ -208,14 +209,10 @@ def _own_weights(
     count = cells.sum(-1).clamp(min=1)
     weights = torch.full(at_truth.shape[:2], 1.0 / len(at_truth), dtype=torch.float64, device=at_truth.device)
     for _ in range(rounds):
-        share = torch.softmax(at_truth.double() + weights.log()[:, :, None], 0)
+        share = torch.softmax(at_truth + weights.log()[:, :, None], 0)
         weights = torch.where(cells, share, 0.0).sum(-1) / count
         weights = (weights + 1e-12) / (weights + 1e-12).sum(0)
     return weights
-
-
-def _chosen(said: ExpertLogProbs, z: Int[Tensor, "batch cell"]) -> Float[Tensor, "batch cell value"]:
-    return said.gather(0, z[None, :, :, None].expand(1, -1, -1, said.shape[-1])).squeeze(0)
 
 
 def _ask(experts: Sequence[Expert], clean: Tokens, cells: Bool[Tensor, "batch cell"]) -> ExpertLogProbs:

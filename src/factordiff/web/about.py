@@ -12,7 +12,6 @@ from factordiff.composition.factor_names import NAMES
 from factordiff.composition.method import MethodSpec
 from factordiff.composition.options import Option
 from factordiff.errors import FactorDiffError
-from factordiff.networks.named import NamedExpert
 from factordiff.sampling.rules import PRESETS, RULES
 from factordiff.team.file import read_team, shipped_teams
 from factordiff.team.team import Team
@@ -64,9 +63,7 @@ def teams_of(registry: ExpertRegistry) -> list[dict[str, Any]]:
 
 def fitting_methods(registry: ExpertRegistry, experts: Sequence[str]) -> dict[str, str | None]:
     """Why each method does not take these experts; None where it does."""
-    members = tuple(
-        NamedExpert(entry.name, entry.expert, entry.objective) for entry in map(registry.__getitem__, experts)
-    )
+    members = tuple(registry[name] for name in experts)
     found: dict[str, str | None] = {}
     for name, method in offered().items():
         try:

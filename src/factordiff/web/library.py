@@ -9,6 +9,7 @@ from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.arc.grid import to_rows
 from factordiff.arc.splits import TEST
+from factordiff.arc.task import spell_task
 from factordiff.errors import Unavailable
 
 
@@ -54,15 +55,7 @@ class Library:
             raise Unavailable(
                 f"number: task {task_id} has {len(places)} {source} tests, number {number} is not among them"
             )
-        index = places[number]
-        given, result = queries.query(index)
-        return {
-            "train": [
-                {"input": to_rows(one), "output": to_rows(other)}
-                for one, other in queries.demonstrations(index)
-            ],
-            "test": [{"input": to_rows(given), "output": to_rows(result)}],
-        }
+        return spell_task(queries.task(places[number]))
 
     def _rows_of(self, task_id: str) -> list[int]:
         return [row for row, owner in enumerate(self._published.task_ids) if owner == task_id]

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
-from factordiff.composition.routing import Routing, SoftRouting, factor_log_doubts, tempered_log_doubts
 from factordiff.experts.expert import Expert
 from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped
+from factordiff.solving.explanation import compared_log_doubts
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
 
@@ -175,13 +175,9 @@ class WatchedRule(Wrapped):
 def _compared(
     log_probs: ExpertLogProbs, state: SamplerState, composition: Composition, cells: Tensor
 ) -> list[list[float]] | None:
-    """What routing compares at each masked cell: every expert's log-doubt, tempered and over the cell's factor."""
-    if not isinstance(composition, Routing | SoftRouting):
-        return None
-    how = composition.aggregate if isinstance(composition, Routing) else "mean"
-    doubts = tempered_log_doubts(log_probs, composition.temperatures)
-    doubts = factor_log_doubts(doubts, composition.partition, state, how)
-    return [_rounded(doubt[0, cells]) for doubt in doubts]
+    """What routing compares at each masked cell."""
+    doubts = compared_log_doubts(composition, log_probs, state)
+    return None if doubts is None else [_rounded(doubt[0, cells]) for doubt in doubts]
 
 
 def _rounded(doubts: Tensor) -> list[float]:

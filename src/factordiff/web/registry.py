@@ -10,18 +10,14 @@ import torch
 
 from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
-from factordiff.experts.expert import Expert
-from factordiff.networks.named import load_named
+from factordiff.networks.named import NamedExpert, load_named
 from factordiff.web.familiarity import KnownTasks
 
 
-@dataclass(frozen=True)
-class RegisteredExpert:
-    """An expert, what it was trained on, and what a page can say about it."""
+@dataclass(frozen=True, repr=False)
+class RegisteredExpert(NamedExpert):
+    """An expert, and what a page can say about it."""
 
-    name: str
-    expert: Expert
-    objective: str = "full"
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -50,7 +46,7 @@ class ExpertRegistry:
             config = loaded.config
             about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
             name = _unused(loaded.name, [entry.name for entry in entries])
-            entries.append(RegisteredExpert(name, loaded.expert, loaded.objective, about))
+            entries.append(RegisteredExpert(name, loaded.expert, loaded.objective, about=about))
         return cls(entries, device)
 
     def __getitem__(self, name: str) -> RegisteredExpert:

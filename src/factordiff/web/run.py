@@ -18,7 +18,6 @@ from factordiff.composition.method import Method
 from factordiff.engine.decode import decode
 from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
-from factordiff.networks.named import NamedExpert
 from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.question import Question, canvas_of, starting_canvas
@@ -53,9 +52,8 @@ class Prepared:
 
 def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     """The parts of the run, the same that the command line would use; what does not fit together is refused."""
-    entries = [registry[name] for name in request.names]
     team = Team(
-        tuple(NamedExpert(entry.name, entry.expert, entry.objective) for entry in entries),
+        tuple(registry[name] for name in request.names),
         request.how.name,
         request.options,
         (SIDE, SIDE),

@@ -4,7 +4,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from factordiff.errors import FactorDiffError, MissingDependency
@@ -15,10 +14,10 @@ from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.site import STATIC
 from factordiff.web.story_list import stories_for
 from factordiff.web.worker import Worker
 
-STATIC = Path(__file__).parent / "static"
 PREFIX = f"/api/v{API_VERSION}"
 
 

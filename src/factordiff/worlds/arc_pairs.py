@@ -16,7 +16,7 @@ from factordiff.worlds.arc_lists import SIZES, arc_list
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.metric import EXACT
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.world import Experts, World, checked_limit
 
 TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
     "arc-full+full": (
@@ -58,7 +58,7 @@ def load_experts(
     )
 
 
-class ArcPair(Plain):
+class ArcPair(World):
     """Held-out RE-ARC queries; clusters are tasks. `expert=FOLDER` puts other weights in an expert's place."""
 
     metric = EXACT

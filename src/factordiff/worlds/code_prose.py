@@ -19,8 +19,8 @@ from factordiff.worlds.arc_pairs import load_experts
 from factordiff.worlds.methods import BOUND, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, nats
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, PreparedMethod, Setting
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.setting import Answering, Setting, always
+from factordiff.worlds.world import Experts, World, checked_limit
 
 MEMBERS, GENERALIST = ("text-prose", "text-code"), "text-all"
 WINDOWS = 2_000  # of each split
@@ -50,7 +50,7 @@ def queries_of(windows: Windows) -> Queries:
     )
 
 
-class CodeProse(Plain):
+class CodeProse(World):
     """Windows of held-out packages with prose and code in them, 15 % hidden; clusters are packages.
 
     `expert=FOLDER` puts other weights in the place of text-prose, text-code or text-all.
@@ -125,5 +125,5 @@ class CodeProse(Plain):
 
     def _by_generalist(self, setting: Setting) -> Answering:
         assert self._generalist is not None  # `experts` comes first
-        team = compose({GENERALIST: self._generalist}, "single", reveal=setting.reveal, device=setting.device)
-        return lambda queries: PreparedMethod((team,))
+        alone = {GENERALIST: self._generalist}
+        return always(compose(alone, "single", reveal=setting.reveal, device=setting.device))

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from factordiff.errors import InvalidInput
-from factordiff.report.document import NOTHING, Table
+from factordiff.report.document import NOTHING, Table, markdown_table
+from factordiff.report.page import html_table
 from factordiff.report.record import Record
 from factordiff.report.statistics import ROUNDS, Estimate, mean
 from factordiff.worlds.methods import ALONE, BOUND, SCALAR, UNION
 from factordiff.worlds.metric import Measure
-from factordiff.worlds.rendering import html_table, latex_table, markdown_table, text_table
+from factordiff.worlds.rendering import latex_table, text_table
 
 MANY = 1_500  # clusters from which on fewer rounds are drawn: memory is rounds times clusters
 FEWER_ROUNDS = 2_000

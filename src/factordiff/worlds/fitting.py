@@ -15,7 +15,7 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import rule_name
 from factordiff.worlds.answering import value_of
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, PreparedMethod, Setting
+from factordiff.worlds.setting import Answering, Setting, always
 
 METHODS = tuple(one.method for one in FITTABLE.values())
 NEAR = ("near:2", "near:8", "whole")  # factors of evidence that any world can offer
@@ -84,8 +84,7 @@ def fit_method(label: str, method: str, fixed: Mapping[str, Any], setting: Setti
             raise InvalidInput(f"methods: {label!r} fits {name} itself; leave it out, or name {method} alone")
 
     def make(at: Setting, options: Mapping[str, Any]) -> Answering:
-        team = at.team(method, **{**options, **fixed})
-        return lambda queries: PreparedMethod((team,))
+        return always(at.team(method, **{**options, **fixed}))
 
     choices = {}
     if method == "evidence":

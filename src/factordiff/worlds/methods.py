@@ -24,7 +24,7 @@ from factordiff.worlds.bounds import Oracle, TrueOwner
 from factordiff.worlds.fitting import METHODS, fit_method
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.router_fitting import RouterChoice, fit_learned
-from factordiff.worlds.setting import Answering, PreparedMethod, Setting
+from factordiff.worlds.setting import Answering, PreparedMethod, Setting, always
 
 ALONE, SCALAR, SAMPLE, FACTOR, BOUND = "alone", "one number per expert", "per sample", "per factor", "bound"
 FAMILIES = {
@@ -95,14 +95,12 @@ def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) ->
             raise InvalidInput(f"methods: expected {{'method': NAME, option: value}}, got {dict(given)!r}")
         return [_method(label or method, method, options, names)]
     if isinstance(given, Composition):
-        return [
-            MethodRow(label or type(given).__name__, FACTOR, lambda setting: _always(setting.team(given)))
-        ]
+        return [MethodRow(label or type(given).__name__, FACTOR, lambda setting: always(setting.team(given)))]
     if isinstance(given, Team):
-        return [MethodRow(label or given.method_name, FACTOR, lambda setting: _always(given))]
+        return [MethodRow(label or given.method_name, FACTOR, lambda setting: always(given))]
     if callable(given):
         name = label or getattr(given, "__name__", "method").strip("<>")
-        return [MethodRow(name, FACTOR, lambda setting: _always(given(setting)))]
+        return [MethodRow(name, FACTOR, lambda setting: always(given(setting)))]
     raise InvalidInput(
         f"methods: expected names, compositions, teams or functions, got {type(given).__name__}"
     )
@@ -172,16 +170,12 @@ def _check(method: str, options: Mapping[str, Any], names: Sequence[str]) -> Non
 def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> MethodRow:
     _check(method, options, names)
     return MethodRow(
-        label, FAMILIES.get(method, FACTOR), lambda setting: _always(setting.team(method, **options))
+        label, FAMILIES.get(method, FACTOR), lambda setting: always(setting.team(method, **options))
     )
 
 
 def _alone(number: int, name: str) -> MethodRow:
-    return MethodRow(name, ALONE, lambda setting: _always(setting.alone(number)))
-
-
-def _always(team: Team) -> Answering:
-    return lambda queries: PreparedMethod((team,))
+    return MethodRow(name, ALONE, lambda setting: always(setting.alone(number)))
 
 
 def _bound(name: str) -> MethodRow:

@@ -1,14 +1,12 @@
-"""A table as plain text, Markdown, LaTeX and HTML."""
+"""A table as plain text and as LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
 
-from factordiff.report.document import Table, markdown_table
-from factordiff.report.page import html_table
+from factordiff.report.document import Table
 
-__all__ = ["html_table", "latex_table", "markdown_table", "text_table"]
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "—": "---",

@@ -22,7 +22,7 @@ from factordiff.fitting.router_fit import Fitted
 from factordiff.sampling.request import common_vocabulary
 from factordiff.worlds.answering import value_of
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, PreparedMethod, Setting
+from factordiff.worlds.setting import Answering, Setting, always
 from factordiff.worlds.sides import Choose, Fit, sides
 
 YES = {"yes": True, "no": False}
@@ -162,5 +162,4 @@ def _figure(fitted: Fitted, queries: Queries, setting: Setting) -> float | None:
 
 
 def _answering(setting: Setting, router: Router) -> Answering:
-    team = setting.team("learned", router=router)
-    return lambda queries: PreparedMethod((team,))
+    return always(setting.team("learned", router=router))

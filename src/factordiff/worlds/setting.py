@@ -39,6 +39,11 @@ OnProgress = Callable[[str, int, int], None]  # what is being done, how much of 
 Answering = Callable[[Queries], PreparedMethod]
 
 
+def always(team: Team) -> Answering:
+    """One team for all queries."""
+    return lambda queries: PreparedMethod((team,))
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """Named experts, validation queries, and how cells are filled: the same for every method."""

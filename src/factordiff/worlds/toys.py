@@ -29,8 +29,8 @@ from factordiff.toy.world import (
 from factordiff.worlds.methods import FACTOR, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio
 from factordiff.worlds.queries import Queries
-from factordiff.worlds.setting import Answering, PreparedMethod, Setting
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.setting import always
+from factordiff.worlds.world import Experts, World, checked_limit
 
 METHODS = (
     "alone", "mixture", "product", "geometric-mean", "superdiff", "fkc[beta=1,1]", "rne[beta=1,1]", "routing",
@@ -110,7 +110,7 @@ MAKERS: dict[str, tuple[str, Callable[[], Made]]] = {
 }
 
 
-class Toy(Plain):
+class Toy(World):
     """Four cells of three values; the figure is the total variation to the truth, by enumeration."""
 
     layout = LAYOUT
@@ -157,11 +157,8 @@ class Toy(Plain):
 
     def entries(self) -> dict[str, MethodRow]:
         """Evidence earned inside each half."""
-
-        def by_half(setting: Setting) -> Answering:
-            return lambda queries: PreparedMethod((setting.team(Evidence(rows(*LAYOUT))),))
-
-        return {EVIDENCE: MethodRow(EVIDENCE, FACTOR, by_half)}
+        by_half = Evidence(rows(*LAYOUT))
+        return {EVIDENCE: MethodRow(EVIDENCE, FACTOR, lambda setting: always(setting.team(by_half)))}
 
 
 def _distance(filled: Filled, truth: Float[Tensor, ...]) -> dict[str, Ratio]:

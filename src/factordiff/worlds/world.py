@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -30,8 +29,7 @@ class Experts:
     weights: Mapping[str, str]
 
 
-@runtime_checkable
-class World(Protocol):
+class World(ABC):
     """Something to compare methods on. Rows that are measured on `test` are fitted on `validation`.
 
     A world may also have `held`, validation queries that are measured, and `fit`, the others that rows are then
@@ -40,62 +38,43 @@ class World(Protocol):
 
     name: str
     tests: str  # what it tests, in a sentence
-    needs: str  # what it needs beyond the package; empty: nothing
-    recipe: str  # the commands that get it
     metric: Metric
     methods: tuple[str, ...]  # the rows shown unless others are asked for
-    factors: tuple[str, ...]  # those offered to methods that take factors
-    layout: tuple[int, int] | None
-    reveal: str
-    batch: int
-    sizes: Mapping[str, int]  # how many queries a split has
-    rows: int  # of an expert's own for every row of the loop: a pass is one of those
-
-    def experts(self, device: torch.device | str) -> Experts:
-        """The experts, frozen, on a device; what is missing is refused with what to do."""
-
-    def queries(self, split: str, limit: int | None = None) -> Queries:
-        """The first queries of a split, always the same."""
-
-    def example(self) -> Queries:
-        """One query to look at."""
-        ...
-
-    def data(self) -> str:
-        """A name for the queries that changes when they do."""
-
-    def entries(self) -> dict[str, MethodRow]:
-        """Rows that only this world has, by the name that is typed; usually none."""
-
-    def references(self, queries: Queries) -> dict[str, Int[Tensor, "query cell"]]:
-        """Answers of something that is no composition, by name; usually none."""
-
-
-class Plain(ABC):
-    """What most worlds have in common: no rows and no references of their own."""
-
-    factors: tuple[str, ...] = ("pixel", "whole")
+    needs: str = ""  # what it needs beyond the package; empty: nothing
+    recipe: str = ""  # the commands that get it
+    factors: tuple[str, ...] = ("pixel", "whole")  # those offered to methods that take factors
     layout: tuple[int, int] | None = None
     reveal: str = "fast"
     batch: int = 64
-    rows: int = 1
-    needs: str = ""
-    recipe: str = ""
+    rows: int = 1  # of an expert's own for every row of the loop: a pass is one of those
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Mapping[str, int]:
+        """How many queries a split has."""
+
+    @abstractmethod
+    def experts(self, device: torch.device | str = "cpu") -> Experts:
+        """The experts, frozen, on a device; what is missing is refused with what to do."""
 
     @abstractmethod
     def queries(self, split: str, limit: int | None = None) -> Queries:
         """The first queries of a split, always the same."""
 
     def example(self) -> Queries:
-        """The first of validation."""
+        """One query to look at: the first of validation."""
         return self.queries("validation", 2)[:1].cut()
 
+    @abstractmethod
+    def data(self) -> str:
+        """A name for the queries that changes when they do."""
+
     def entries(self) -> dict[str, MethodRow]:
-        """None."""
+        """Rows that only this world has, by the name that is typed; usually none."""
         return {}
 
-    def references(self, queries: Queries) -> dict[str, Any]:
-        """None."""
+    def references(self, queries: Queries) -> dict[str, Int[Tensor, "query cell"]]:
+        """Answers of something that is no composition, by name; usually none."""
         return {}
 
 

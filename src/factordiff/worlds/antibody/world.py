@@ -20,7 +20,7 @@ from factordiff.worlds.methods import FACTOR, MethodRow
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, nats
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Answering, PreparedMethod, Setting
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.world import Experts, World, checked_limit
 
 RATES = (0.15, 0.50, 0.85)
 ALAKAZAM = Path("/usr/lib/R/site-library/alakazam/extdata/example_airr.tsv.gz")
@@ -69,7 +69,7 @@ def in_split(clone: str, split: str) -> bool:
     return even == (split == "validation")
 
 
-class Antibody(Plain):
+class Antibody(World):
     """Human heavy chains hidden at 15, 50 and 85 %; clusters are clones. `sequences` is a file of one's own."""
 
     name = "antibody"

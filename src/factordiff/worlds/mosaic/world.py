@@ -27,7 +27,7 @@ from factordiff.worlds.mosaic.mosaics import SIZES, mosaics
 from factordiff.worlds.mosaic.tasks import EXPERTS, training_commands
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Answering, PreparedMethod, Setting
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.world import Experts, World, checked_limit
 
 BLOCKS = "block:10x10"
 DEMONSTRATIONS = "demonstrations"
@@ -81,7 +81,7 @@ def _demonstrated(setting: Setting, options: Mapping[str, Any], gathered: dict[b
     return prepared
 
 
-class Mosaic(Plain):
+class Mosaic(World):
     """Four tasks on 20x20 cells, each with its own demonstrations; each expert knows 30 of the 120 tasks."""
 
     name = "arc-mosaic"

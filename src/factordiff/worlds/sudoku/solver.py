@@ -20,12 +20,10 @@ UNITS = [*ROWS, *COLUMNS, *BOXES]
 UNITS_OF = [[unit for unit in UNITS if cell in unit] for cell in range(CELLS)]
 PEERS = [sorted({other for unit in UNITS_OF[cell] for other in unit} - {cell}) for cell in range(CELLS)]
 
-# What each level may use; a puzzle's difficulty is the first level that solves it.
+# What each level may use; a puzzle's difficulty is the first level that solves it. easy: naked singles alone (a cell
+# with one value left); medium: with hidden singles (a value with one cell left in a unit); hard: with locked candidates
+# and naked pairs as well; expert: none of these, only search.
 LEVELS = ("easy", "medium", "hard", "expert")
-RULE = (
-    "easy: naked singles alone (a cell with one value left) solve it; medium: with hidden singles (a value with one "
-    "cell left in a unit); hard: with locked candidates and naked pairs as well; expert: none of these, only search"
-)
 
 Grid = Sequence[int]
 
@@ -184,7 +182,7 @@ def _clash(grid: Grid) -> str:
 
 
 def difficulty(grid: Grid) -> str:
-    """The level of a puzzle, by RULE."""
+    """The level of a puzzle: the first that solves it."""
     for level in range(3):
         filled = by_rules(grid, level)
         if filled is not None and EMPTY not in filled:

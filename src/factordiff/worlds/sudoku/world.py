@@ -9,9 +9,9 @@ from torch import Tensor
 from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, exact
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.sudoku.puzzles import puzzles
-from factordiff.worlds.sudoku.solver import LEVELS, RULE, SIDE, by_rules
+from factordiff.worlds.sudoku.solver import LEVELS, SIDE, by_rules
 from factordiff.worlds.sudoku.units import units
-from factordiff.worlds.world import Experts, Plain, checked_limit
+from factordiff.worlds.world import Experts, World, checked_limit
 
 SIZES = {"validation": 80, "test": 400}
 DATA = "sudoku-1, seed 0"  # changes when puzzles or their grading do
@@ -27,7 +27,7 @@ def score(filled: Filled) -> dict[str, Ratio]:
     return found
 
 
-class Sudoku(Plain):
+class Sudoku(World):
     """27 exact experts, M = 27 in one loop; a product solves what naked singles solve and then has to guess."""
 
     name = "sudoku"
@@ -41,7 +41,6 @@ class Sudoku(Plain):
     layout = (SIDE, SIDE)
     batch = 100
     sizes = SIZES
-    grading = RULE
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """The rows, columns and boxes."""
