@@ -38,11 +38,12 @@ def more(
     from factordiff.arc.artefact import load_artefact, save_artefact
     from factordiff.arc.build.selection import selected_tasks
     from factordiff.arc.build.training_only import build_training_only
+    from factordiff.cli import inputs
     from factordiff.files import check_outputs
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
-    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, apart_from or [])
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, inputs.of_data(*(apart_from or [])))
     others = {f"--apart-from {file}": load_artefact(file) for file in apart_from or []}
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()

@@ -56,6 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 FROM_RECORDS = ("report", "pack", "plan")
 NAMES = (*EXPERIMENTS, "all", *FROM_RECORDS)
 FIRST = ("composition", "fitted", "single-experts")  # sections of the report, before the one on padding
+README, PAGE = "README.md", "report.html"
 TITLE = "The paper's experiments, run with this library"
 
 
@@ -166,13 +167,13 @@ def provenance(archive: RecordFolder) -> Section:
 
 
 def write_report(made: Report, out: Path) -> list[Path]:
-    """Write README.md, its pictures and report.html; returns what was written."""
+    """Write the report, its pictures and its page; returns what was written."""
     pictures = out / "pictures"
     written = []
     for picture in made.pictures:
         written.append(pictures / f"{picture.name}.png")
         write_whole(written[-1], picture.png)
-    for name, text in (("README.md", markdown(made)), ("report.html", page(made))):
+    for name, text in ((README, markdown(made)), (PAGE, page(made))):
         written.append(out / name)
         write_whole(written[-1], text.encode())
     return written
