@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.data_progress import progress_bar
+from factordiff.cli.whole_numbers import Verbs
 from factordiff.errors import DataError, InvalidInput, MissingDependency, Unavailable
 
-data = typer.Typer(no_args_is_help=True, help="Build, check and look at data sets.")
+data = Verbs(no_args_is_help=True, help="Build, check and look at data sets.")
 app.add_typer(data, name="data")
 console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
