@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterator
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-import factordiff.cli  # noqa: F401  (registers the verbs)
 from factordiff.cli.app import app
 from factordiff.cli.whole_numbers import LARGEST, LARGEST_SEED, BoundedCommand
+from tests.cli.verbs import options_of_kind, verbs
 
-
-def commands(
-    verbs: typer.Typer = app, before: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], typing.Any]]:
-    """Every verb by its words, with what was declared of it."""
-    for one in verbs.registered_commands:
-        assert one.callback is not None
-        yield (*before, one.name or one.callback.__name__), one
-    for group in verbs.registered_groups:
-        assert group.typer_instance is not None
-        assert group.name is not None
-        yield from commands(group.typer_instance, (*before, group.name))
-
-
-def whole_numbers() -> list[tuple[tuple[str, ...], str]]:
-    """Every verb with every option of it that takes whole numbers, by the annotations of its function."""
-    found = []
-    for words, one in commands():
-        for name, kind in typing.get_type_hints(one.callback).items():
-            if int in (kind, *typing.get_args(kind)):
-                found.append((words, f"--{name.replace('_', '-')}"))
-    return found
-
-
-OPTIONS = whole_numbers()
+OPTIONS = options_of_kind(int)
 
 
 def said(words: tuple[str, ...], option: str, value: str) -> tuple[int, str]:
@@ -73,7 +48,7 @@ def test_a_number_beyond_64_bits_is_a_wrong_option(words: tuple[str, ...], optio
 
 
 def test_every_verb_is_held_to_the_bound() -> None:
-    for words, one in commands():
+    for words, one in verbs():
         assert issubclass(one.cls, BoundedCommand), words
 
 

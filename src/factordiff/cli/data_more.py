@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from pathlib import Path
@@ -10,14 +9,14 @@ from typing import Annotated
 
 from typer import Option
 
-from factordiff.cli.data import MANIFEST, Workers, console, data
+from factordiff.cli.data import MANIFEST, PROCESSORS, Workers, console, data
 from factordiff.cli.data_progress import progress_bar
 from factordiff.errors import InvalidInput
 
 
 @data.command()
 def more(
-    workers: Workers = os.cpu_count() or 1,
+    workers: Workers = PROCESSORS,
     seed: Annotated[int, Option(help="2 is the set of docs/data.md.")] = 2,
     out: Annotated[Path, Option(help="Where to write; the manifest goes beside it.")] = Path("more.npz"),
     apart_from: Annotated[
