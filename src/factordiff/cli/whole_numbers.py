@@ -20,7 +20,8 @@ class BoundedCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options, and look at every whole number among them."""
         rest = super().parse_args(ctx, args)
-        for parameter in self.params:
+        parameters: list[Any] = list(self.params)  # typer's own class of them has no public name
+        for parameter in parameters:
             most = LARGEST_SEED if parameter.name == "seed" else LARGEST
             value = ctx.params.get(parameter.name)
             for number in value if isinstance(value, list | tuple) else [value]:
