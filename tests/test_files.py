@@ -204,7 +204,8 @@ def test_collisions_are_found_whatever_the_names_are_made_of(tmp_path: Path) -> 
     (tmp_path / "input").write_bytes(b"precious")
     (tmp_path / "here").symlink_to(tmp_path)
     (tmp_path / "alias").symlink_to(tmp_path / "input")
-    for spelled in ("input", "here/input", "here/../" + tmp_path.name + "/input", "alias"):
+    os.link(tmp_path / "input", tmp_path / "hard")
+    for spelled in ("input", "here/input", "here/../" + tmp_path.name + "/input", "alias", "hard"):
         with pytest.raises(InvalidInput, match=r"--out: .* is also what is read"):
             check_outputs({"--out": tmp_path / spelled}, [tmp_path / "input"])
     with pytest.raises(InvalidInput, match=r"--trace: .* is also the file of --out"):

@@ -69,6 +69,11 @@ def test_too_few_draws_are_refused() -> None:
         next(measurements(draws=31))
 
 
+def test_more_draws_than_memory_holds_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"draws: 1,000,000,000,000 particles at once need about .* GiB"):
+        next(measurements(draws=10**12))
+
+
 def test_the_noise_is_what_a_perfect_sampler_shows() -> None:
     """One expert corrected towards itself is perfect: its distance is chance, and chance alone."""
     law, noise = drawn_particle_law(

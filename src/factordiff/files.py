@@ -91,24 +91,29 @@ def check_outputs(files: Mapping[str, Path], inputs: Iterable[Path] = ()) -> Non
 
     Nor may one be an input, or another option's file too, whatever links and dots their names are made of.
     """
-    taken = {os.path.realpath(file): f"what is read ({file})" for file in inputs}
+    taken = {key: f"what is read ({file})" for file in inputs for key in _identities(file)}
     for option, file in files.items():
         obstacle = _obstacle(file)
         if obstacle:
             raise InvalidInput(f"{option}: {file} {obstacle}; choose another file name")
         if not _is_stream(file):
-            other = taken.setdefault(os.path.realpath(file), f"the file of {option}")
-            if other != f"the file of {option}":
-                raise InvalidInput(f"{option}: {file} is also {other}; choose another file name")
+            for key in _identities(file):
+                other = taken.setdefault(key, f"the file of {option}")
+                if other != f"the file of {option}":
+                    raise InvalidInput(f"{option}: {file} is also {other}; choose another file name")
 
 
-def check_folder(option: str, folder: Path) -> None:
-    """Refuse a folder that is a file, or that could not be made or written into."""
+def check_folder(option: str, folder: Path, names: Iterable[str] = (), inputs: Iterable[Path] = ()) -> None:
+    """Refuse a folder that is a file, or that could not be made or written into.
+
+    Nor may what is written there under these names be an input.
+    """
     try:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.stat(folder)
         place = _nearest(folder.absolute())
         if place.is_dir() and os.access(place, os.W_OK):
+            check_outputs({f"{option}, its {name}": folder / name for name in names}, inputs)
             return
         what = "is a file" if folder.is_file() else f"cannot be made or written into at {place}"
     except OSError as error:
@@ -259,6 +264,16 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _identities(path: Path) -> list[object]:
+    """What tells a file from others: where it is, and, of one that is there, its number, which hard links share."""
+    place = os.path.realpath(path)
+    try:
+        status = os.stat(place)
+    except (OSError, ValueError):
+        return [place]
+    return [place, (status.st_dev, status.st_ino)]
 
 
 def _nearest(place: Path) -> Path:

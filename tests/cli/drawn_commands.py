@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,8 @@ from typer.testing import CliRunner  # noqa: F401  (its import makes click's com
 
 from factordiff.arc.task import spell_task
 from factordiff.cli.app import app
+from factordiff.team.team import compose
+from tests.cli.verbs import options_of_kind
 from tests.solving_experts import task, tiny_experts
 
 NUMBERS = (
@@ -24,9 +27,13 @@ NUMBERS = (
     "nan",
     "inf",
     "1e308",
+    str(2**31 - 1),
     str(2**31),
+    str(2**63 - 1),
     str(2**63),
-    str(10**30),
+    str(-(2**63)),
+    str(2**64),
+    str(10**400),
     "9" * 5_000,
     "²",
     "",
@@ -36,7 +43,13 @@ WORDS = (
     "n" * 300, "../x", "no/such/place", "true", "auto", "cpu", "cuda", "full", "exact", "margin:0.9", "margin:nan",
     "confidence:0", "blocks:2", "routing", "product", "fkc", "learned", "vote", "test", "validation", "toy-halves",
     "sudoku", "0.5", "1-1", "9" * 5_000, "trans-full=0.5", "67a3c6ac", "code-prose", "rearc", "antibody", "pack",
+    f"{2**64},1", f"1,{10**400}", f"{2**31}x{2**31}", f"{2**64}x1", f"1/{2**64}", f"{2**64}/1", f"1-{2**64}",
+    f"67a3c6ac={2**64}", f"67a3c6ac={10**400}", f"width={2**64}", f"blocks={2**31}", f"confidence:{2**31}",
+    f"confidence:{2**64}", f"margin:{10**400}", f"block:{2**64}x{2**64}", f"trans-full={10**400}",
 )  # fmt: skip
+NUMERIC = {option for _, option in options_of_kind(int, float)}
+# What an option says is to be written.
+WRITTEN = ("--out", "--trace", "--picture", "--animate", "--html", "--curve", "--export")
 
 
 class Desk:
@@ -59,7 +72,9 @@ class Desk:
         self._write("latin", b"\xff\xfe\x00\x00")
         self._write("some.jsonl.gz", b"\x1f\x8b\x08\x00half")
         self._write("some.npz", b"PK\x03\x04half")
-        self._write("team.json", json.dumps({"version": 1}))
+        compose([first, second], "product").save(folder / "team.json")
+        os.link(folder / "experts/conv-full/model.safetensors", folder / "hard.json")
+        (folder / "soft.png").symlink_to("experts/trans-full/config.json")
         os.mkfifo(folder / "pipe.json")
         (folder / "zero.json").symlink_to("/dev/zero")
         (folder / "loop").symlink_to("loop")
@@ -76,14 +91,16 @@ class Desk:
         names = [
             "task.json", "tasks", "many.json", "deep.json", "digits.json", "text.py", "empty", "latin", "pipe.json",
             "some.jsonl.gz", "some.npz", "team.json", "zero.json", "loop", ".", "experts", "experts/trans-full",
+            "experts/trans-full/config.json", "experts/conv-full/model.safetensors", "hard.json", "soft.png",
             "new.json", "new.png", "new.gif", "new.npz", "new.jsonl.gz", "new/deep/file.json", "task.json/x",
             "n" * 300, "tasks/../task.json", "/dev/null", "/dev/full", "/dev/zero", "/proc/self/mem", "lone \udcff",
         ]  # fmt: skip
         return names
 
     def commands(self) -> list[list[str]]:
-        """One good command of every verb; what costs much is stopped by the test before its work begins."""
+        """One good command of every verb."""
         pair = ["--experts", self.experts]
+        named = ["--expert", "trans-full=experts/trans-full", "--expert", "conv-full=experts/conv-full"]
         return [
             ["solve", "task.json", *pair, "--out", "s.json"],
             ["solve", "tasks", *pair, "--trace", "t.json"],
@@ -93,9 +110,10 @@ class Desk:
             ["fit", self.experts, "--items", "4", "--held", "2", "--steps", "2", "--out", "fit"],
             ["diagnose", self.experts, "--items", "4", "--out", "d.json"],
             ["infill", "text.py", "--mask", "2", "--out", "filled.py"],
-            ["train", "tiny", "--max-steps", "1", "--batch", "2", "--out", "run"],
+            ["solve", "task.json", "--team", "team.json", "--out", "s.json", "--trace", "t.json"],
+            ["train", "tiny", "--max-steps", "1", "--batch", "2", "--validation-items", "2", "--out", "run"],
             ["train", "sequence", "--source", "some.npz", "--out", "run"],
-            ["reproduce", "voting", "--limit", "1", "--steps", "2", "--out", "reproduced"],
+            ["reproduce", "voting", "--limit", "1", "--steps", "2", "--out", "reproduced", *named],
             ["reproduce", "report", "--out", "reproduced"],
             ["reproduce", "pack", "--out", "reproduced"],
             ["compare", "toy-halves", "--limit", "2", "--methods", "mixture", "--out", "compared"],
@@ -110,7 +128,7 @@ class Desk:
             ["data", "fetch", "antibody"],
             ["bench", "--quick", *pair, "--out", "bench.json"],
             ["play", *pair, "--port", "0"],
-            ["demo", "--toy"],
+            ["demo", "--toy", "--draws", "320"],
             ["demo", *pair, "--out", "shown"],
             ["demo", "--world", "toy-halves", "--out", "shown"],
             ["experts"],
@@ -128,6 +146,14 @@ def drawn(desk: Desk, number: int) -> list[str]:
     for _ in range(random.choice((0, 1, 1, 2, 2, 3))):
         _change(words, desk, random)
     return words
+
+
+def with_every_number(desk: Desk, value: str) -> Iterator[list[str]]:
+    """Every good command with every option of it that takes a number, which is that one."""
+    for words in desk.commands():
+        for verb, option in options_of_kind(int, float):
+            if tuple(words[: len(verb)]) == verb:
+                yield [*words, option, value]
 
 
 def _change(words: list[str], desk: Desk, random: Random) -> None:
@@ -150,12 +176,19 @@ def _change(words: list[str], desk: Desk, random: Random) -> None:
 
 
 def _value(option: str, places: list[str], random: Random) -> str:
+    if option in NUMERIC and random.random() < 0.6:
+        return random.choice(NUMBERS)
     return random.choice(random.choice((NUMBERS, WORDS, tuple(places), tuple(places))))
+
+
+@cache
+def _root() -> Any:
+    return typer.main.get_command(app)
 
 
 def _options(words: list[str]) -> Iterator[str]:
     """The options of a command's verb, as the command line itself declares them."""
-    command: Any = typer.main.get_command(app)
+    command = _root()
     for word in words:
         inner = getattr(command, "commands", {}).get(word)
         if inner is None:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
-import signal
+import re
 import stat
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jaxtyping
 import pytest
+import torch
 
 from factordiff.cli.app import main
 from factordiff.errors import FactorDiffError
-from tests.cli.drawn_commands import Desk, drawn
+from tests.cli.clocks import Work, time_limit
+from tests.cli.drawn_commands import WRITTEN, Desk, drawn, with_every_number
 
 EXIT_CODES = (0, 1, 2, 3)
-SECONDS = 10  # of the processor's time, so that a busy machine is no hang; of the clock, six times as many
+STOPPED = 130  # as Ctrl-C does
 # What a verb writes when nobody says where.
 USUAL = (
     "runs",
@@ -37,16 +39,12 @@ USUAL = (
 )
 
 
-class Hanging(BaseException):
-    """It took too long."""
-
-
 class Reached(FactorDiffError):
-    """Everything was checked, and the work, which would take long, would have begun."""
+    """What would come now needs the network, other processes, or never ends."""
 
 
-def stopped(*_: Any, **__: Any) -> Any:
-    raise Reached("the work begins")
+def refuse(*_: Any, **__: Any) -> Any:
+    raise Reached("this would go on outside of the process")
 
 
 @pytest.fixture(scope="module")
@@ -56,62 +54,25 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder.mkdir(parents=True)
     patch.chdir(folder)
     patch.setenv("COLUMNS", "100")
+    threads = torch.get_num_threads()
     jaxtyping.config.update("jaxtyping_disable", True)  # as users run it
     for place in (
-        "factordiff.arc.build.assembly.build",
-        "factordiff.arc.build.selection.measure",
-        "factordiff.arc.build.training_only.build_training_only",
-        "factordiff.text.build.build",
-        "factordiff.worlds.antibody.fetching.fetch",
-        "factordiff.bench.speed.measure",
-        "factordiff.bench.curve.accuracy_against_passes",
-        "factordiff.cli.reproduction._run",
-        "factordiff.training.trainer.Trainer.run",
-        "factordiff.team.team.Team.fit",
-        "factordiff.team.team.Team.diagnose",
-        "factordiff.cli.demo._exactness",
-        "factordiff.cli.demo_arc.compose",
-        "factordiff.cli.demo_world.demonstrate_world",
+        "concurrent.futures.ProcessPoolExecutor.submit",
+        "factordiff.text.packages._download",
+        "factordiff.worlds.antibody.fetching.downloaded",
         "uvicorn.Server.run",
     ):
-        patch.setattr(place, stopped)
-    patch.setattr("factordiff.cli.evaluation.run_row", _short(2))
+        patch.setattr(place, refuse)
     yield Desk(Path("."))
+    torch.set_num_threads(threads)
     jaxtyping.config.update("jaxtyping_disable", False)
     patch.undo()
 
 
-def _short(queries: int) -> Callable[..., None]:
-    """`run_row`, for so many queries at most."""
-    from factordiff.cli.evaluation import run_row
-
-    def run(row: Any, *rest: Any) -> None:
-        if row.queries is None or row.queries > queries:
-            stopped()
-        run_row(row, *rest)
-
-    return run
-
-
-@contextmanager
-def time_limit() -> Iterator[None]:
-    def late(*_: Any) -> None:
-        raise Hanging
-
-    before = [(kind, signal.signal(kind, late)) for kind in (signal.SIGPROF, signal.SIGALRM)]
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.setitimer(signal.ITIMER_REAL, 6 * SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for kind, handler in before:
-            signal.signal(kind, handler)
-
-
 def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int | str, str]:
     """The exit code, or the traceback, and what was printed."""
+    torch.set_num_threads(1)  # a command may have set others, and waiting for a thread looks like hanging
+    torch.use_deterministic_algorithms(False)
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with monkeypatch.context() as patch:
         patch.setattr(sys, "argv", ["factordiff", *words])
@@ -120,10 +81,11 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int | str, s
         patch.setattr(sys, "stderr", err)
         try:
             with time_limit():
-                main()
-            code: int | str = 0
-        except SystemExit as ended:
-            code = 0 if ended.code is None else ended.code
+                try:
+                    main()
+                    code: int | str = 0
+                except SystemExit as ended:
+                    code = 0 if ended.code is None else ended.code
         except BaseException:
             code = traceback.format_exc()
     printed = (out.buffer.getvalue() + err.buffer.getvalue()).decode()  # type: ignore[attr-defined]
@@ -145,51 +107,82 @@ def tree(folder: Path) -> dict[str, str]:
     return found
 
 
-def allowed(changed: str, words: list[str], root: Path) -> bool:
+def places(word: str) -> list[Path]:
+    """The files or folders that a word may name: itself, or its parts, as in NAME=FOLDER or ONE,OTHER."""
+    found = []
+    for part in (word, *re.split("[=,]", word)):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(Path(os.path.realpath(part)))
+    return found
+
+
+def allowed(changed: Path, words: list[str]) -> bool:
     """Whether a file was asked for: it is named, or lies in a folder that is, or is what the verb usually writes."""
-    path = root / changed
-    for word in (*words, *USUAL):
-        try:
-            named = Path(os.path.realpath(word.partition("=")[2] or word))
-        except (OSError, ValueError):
-            continue
+    for named in (place for word in (*words, *USUAL) for place in places(word)):
         manifest = named.with_suffix(".json") if named.name and named.suffix == ".npz" else named
-        if path in (named, manifest) or path.is_relative_to(named) or named.is_relative_to(path):
+        if changed in (named, manifest) or changed.is_relative_to(named) or named.is_relative_to(changed):
             return True
     return False
 
 
-def check(desk: Desk, numbers: range, monkeypatch: pytest.MonkeyPatch) -> None:
+def read(changed: Path, words: list[str]) -> bool:
+    """Whether a file is, or lies in, something that was named to be read."""
+    before = ["", *words]
+    named = [word for word, option in zip(words, before, strict=False) if option not in WRITTEN]
+    return any(changed.is_relative_to(place) for word in named for place in places(word))
+
+
+def tidy(root: Path, names: Iterable[str]) -> None:
+    """Remove what was written; longer names first, which are inside of shorter ones."""
+    for path in sorted((root / name for name in names), key=lambda path: -len(str(path))):
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
+
+
+def check(lines: Iterable[list[str]], desk: Desk, moment: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run command lines, each with so many seconds of work; what three of four have written is removed again."""
     root = Path.cwd().parents[1]
-    inputs = {os.path.relpath(path.absolute(), root) for path in desk.inputs if not path.is_dir()}
-    before = tree(root)
-    kept = {name: before[name] for name in inputs}
-    wrong = []
-    for number in numbers:
-        words = drawn(desk, number)
+    work = Work(moment)
+    work.watch(monkeypatch)
+    kept = {path.resolve(): path.read_bytes() for path in desk.inputs if path.is_file()}
+    first = before = tree(root)
+    wrong, number = [], 0
+    for number, words in enumerate(lines):
+        work.forget()
         code, printed = run(words, monkeypatch)
-        shown = " ".join(word[:60] for word in words)
-        if code not in EXIT_CODES:
-            wrong.append(f"{number}: {shown!r}: {str(code)[-1500:]}")
+        shown = f"{number}: {' '.join(word[:60] for word in words)!r}"
+        if code not in EXIT_CODES and not (code == STOPPED and work.stopped):
+            wrong.append(f"{shown}: {str(code)[-1500:]}")
         if "Traceback" in printed or "\x1b]" in printed or (code == 1 and not printed.strip()):
-            wrong.append(f"{number}: {shown!r}: printed {printed[-800:]!r}")
+            wrong.append(f"{shown}: printed {printed[-800:]!r}")
         after = tree(root)
-        stray = [
-            name
-            for name in after.keys() | before.keys()
-            if after.get(name) != before.get(name) and not allowed(name, words, root)
+        changed = [
+            root / name for name in after.keys() | before.keys() if after.get(name) != before.get(name)
         ]
-        lost = [name for name in inputs if after.get(name) != kept[name]]
+        stray = [path for path in changed if not allowed(path, words)]
+        lost = [path for path in changed if path in kept and read(path, words)]
         if stray or lost:
-            wrong.append(f"{number}: {shown!r}: stray {stray}, lost {lost}")
-        before = after
-    assert not wrong, f"{len(wrong)} of {len(numbers)}:\n" + "\n".join(wrong)
+            wrong.append(f"{shown}: stray {stray}, lost {lost}")
+        for path in set(changed) & kept.keys():
+            path.write_bytes(kept[path])
+        if number % 4:
+            tidy(root, after.keys() - first.keys())
+        before = tree(root)
+    assert not wrong, f"{len(wrong)} of {number + 1}:\n" + "\n".join(wrong)
 
 
 def test_150_command_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(desk, range(150), monkeypatch)
+    check((drawn(desk, number) for number in range(150)), desk, 0.2, monkeypatch)
 
 
 @pytest.mark.slow
 def test_2000_command_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(desk, range(150, 2_150), monkeypatch)
+    check((drawn(desk, number) for number in range(150, 2_150)), desk, 0.5, monkeypatch)
+
+
+@pytest.mark.slow
+def test_every_number_of_every_verb_at_its_ends(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = (str(2**31 - 1), str(2**63 - 1), "0", "1e308")
+    check((line for end in ends for line in with_every_number(desk, end)), desk, 2.0, monkeypatch)

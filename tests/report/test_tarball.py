@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import lzma
 import tarfile
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from factordiff.errors import DataError
+from factordiff.files import MOST_BYTES
 from factordiff.report.record import Record
 from factordiff.report.records import Batch, append, open_records, read_records
 from factordiff.report.tarball import TARBALL, pack, unpack
+from factordiff.report.xz_stream import XzStream
 
 HEADER = {"row": "x", "data": "d", "weights": {"a": "1"}, "settings": {"steps": 4, "seed": 0}}
 
@@ -137,6 +140,82 @@ def test_an_archive_unpacks_to_no_more_than_was_expected(tmp_path: Path) -> None
     with pytest.raises(DataError, match="unpacks to more than 1,073,741,824 bytes; nothing was unpacked"):
         unpack(tarball, tmp_path / "records")
     assert [path.name for path in tmp_path.iterdir()] == [TARBALL]
+
+
+def header(kind: bytes, size: int, name: str = "x.bin", **fields: object) -> bytes:
+    """The block of a tar file that comes before a part of that kind."""
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.size = kind, size
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(("kind", "megabytes"), [(b"L", 160), (b"x", 160), (b"K", 2), (b"g", 2)])
+def test_a_name_takes_no_more_memory_than_names_do(tmp_path: Path, kind: bytes, megabytes: int) -> None:
+    """Long names are parts of their own, which are read before the file that they name is seen."""
+    size = megabytes * 2**20
+    packed = lzma.compress(header(kind, size) + bytes(size) + header(b"0", 0) + bytes(1024), preset=0)
+    (tmp_path / TARBALL).write_bytes(packed)
+    del packed
+    tracemalloc.start()
+    with pytest.raises(DataError, match=f"a name in it has {size:,} bytes, expected at most 1,048,576"):
+        unpack(tmp_path / TARBALL, tmp_path / "again")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < MOST_BYTES + 2**23  # a file is read into that much
+    assert [path.name for path in tmp_path.iterdir()] == [TARBALL]
+
+
+PAX = b"22 GNU.sparse.map=a,b\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ([header(b"L", 2) + b"ab".ljust(512, b"\0")] * 2_000, "damaged, or not a file of packed records"),
+        ([header(b"0", 0, f"{number}.bin") for number in range(30)], "holds more than 20 files"),
+        (
+            [header(b"0", 512) + bytes(512), header(b"1", 0, "y.bin", linkname="x.bin")],
+            "'y.bin' is not a file",
+        ),
+        ([header(b"2", 0, linkname="/etc/passwd")], "'x.bin' is not a file of records"),
+        ([header(b"3", 0)], "'x.bin' is not a file of records"),
+        ([header(b"0", -512) + bytes(512)], "'x.bin' is not a file of records|damaged"),
+        ([header(b"g", 12) + b"12 a=bcdefg\n".ljust(512, b"\0"), header(b"0", 0)], "'x.bin' is not a file"),
+        ([header(b"x", len(PAX)) + PAX.ljust(512, b"\0"), header(b"0", 0)], "damaged"),
+        ([header(b"0", 0, ".")], "'.' is not a file of records"),
+    ],
+    ids=["chain", "many", "link", "symlink", "device", "negative", "global", "no number", "the folder"],
+)
+def test_what_is_no_plain_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[bytes], sentence: str
+) -> None:
+    """A link would be written as often as it is named, a chain of names be followed as deep as it goes."""
+    monkeypatch.setattr("factordiff.report.tarball.MOST_FILES", 20)
+    (tmp_path / TARBALL).write_bytes(lzma.compress(b"".join(parts) + bytes(10_240)))
+    with pytest.raises(DataError, match=sentence):
+        unpack(tmp_path / TARBALL, tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir()] == [TARBALL]
+
+
+def test_a_stream_unpacks_to_no_more_than_was_said() -> None:
+    packed = lzma.compress(bytes(range(256)) * 16)
+    stream = XzStream(packed, "here", 4_096)
+    assert stream.read(3) + stream.read(2) == bytes(range(5))
+    assert (stream.seek(1_000), stream.read(2), stream.tell()) == (1_000, bytes([232, 233]), 1_002)
+    stream.finish()
+    assert (stream.read(1), stream.tell()) == (b"", 4_096)
+    with pytest.raises(EOFError, match="lies before"):
+        stream.seek(3)
+    for ask in (lambda one: one.finish(), lambda one: one.seek(4_096), lambda one: one.check_room(4_096)):
+        with pytest.raises(DataError, match="here: unpacks to more than 4,095 bytes; nothing was unpacked"):
+            ask(XzStream(packed, "here", 4_095))
+    with pytest.raises(EOFError, match="cut short"):
+        XzStream(packed[:-20], "here").finish()
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**30}]
+    with pytest.raises(lzma.LZMAError, match="Memory usage limit"):
+        XzStream(lzma.compress(b"x", filters=filters), "here").read(1)
 
 
 def test_what_a_kill_left_is_not_packed(folder: Path, tmp_path: Path) -> None:

@@ -113,9 +113,14 @@ def load_artefact(file: Path = SHIPPED) -> Artefact:
     return Artefact(arrays, manifest)
 
 
+def manifest_of(file: Path) -> Path:
+    """Where an artefact's manifest is."""
+    return file.parent / f"{file.stem}.json"
+
+
 def load_manifest(file: Path = SHIPPED) -> dict[str, Any]:
     """The manifest beside an artefact."""
-    beside = file.parent / f"{file.stem}.json"
+    beside = manifest_of(file)
     try:
         manifest = json.loads(read_regular(beside).decode())
     except DataError as error:

@@ -15,12 +15,13 @@ from rich.markup import escape
 from typer import Option
 
 from factordiff.cli.terminal import discard, escape_what_cannot_be_encoded
+from factordiff.cli.whole_numbers import Verbs
 from factordiff.errors import FactorDiffError
 from factordiff.printable import printable
 
 LONGEST_ERROR = 2_000
 
-app = typer.Typer(
+app = Verbs(
     name="factordiff",
     help="""Combine frozen discrete-diffusion experts at inference time, factor by factor.
 

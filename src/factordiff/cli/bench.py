@@ -51,6 +51,7 @@ def bench(
     from factordiff.arc.dataset import Dataset
     from factordiff.arc.grid import CELLS, COLORS
     from factordiff.bench.baselines import Bench
+    from factordiff.cli import inputs
     from factordiff.devices import choose_device, device_name
     from factordiff.errors import InvalidInput
     from factordiff.experts.registry import find_expert
@@ -60,12 +61,15 @@ def bench(
     from factordiff.sampling.request import check_memory
     from factordiff.sampling.rules import reveal_rule
 
-    check_outputs({option: file for option, file in (("--out", out), ("--curve", curve)) if file is not None})
     where = choose_device(device)
     chosen = reveal_rule(rule)
     names = [name.strip() for name in experts.split(",") if name.strip()]
     if not names:
         raise InvalidInput("experts: expected at least one name or folder, got none")
+    wanted = {"--out": out, "--curve": curve}
+    check_outputs(
+        {option: file for option, file in wanted.items() if file is not None}, inputs.of_experts(names)
+    )
     for name, number in (("limit", limit), ("slow_limit", slow_limit), ("steps", steps)):
         if number is not None and number < 1:
             raise InvalidInput(f"{name}: expected at least 1, got {number}")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from factordiff.cli import inputs
 from factordiff.devices import choose_device
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.files import check_folder, read_regular, write_whole
@@ -20,7 +21,8 @@ from factordiff.worlds.chart import bars, shares
 from factordiff.worlds.methods import ALONE, BOUND
 from factordiff.worlds.world import World
 
-TABLE = "table.json"
+TEXTS, TABLE, PICTURE = ("table.md", "table.tex"), "table.json", "table.png"
+SHARES = "shares.png"
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,11 @@ def chosen_world(name: str, settings: dict[str, Any]) -> World:
 
 def compare_and_show(request: CompareRequest, console: Console) -> None:
     """Run with a progress bar, print the table, and write it, with a picture, beside the records."""
-    check_folder("--out", request.out)
     one = chosen_world(request.name, request.settings)
+    folder = request.out / one.name / request.split
+    read = inputs.of_experts(request.settings.get("folders", {}).values())
+    read += inputs.of_data(request.settings.get("sequences"))
+    check_folder("--out", folder, (*TEXTS, TABLE, PICTURE), read)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         waiting = progress.add_task(f"{one.name}: experts and queries", total=None)
@@ -84,20 +89,20 @@ def compare_and_show(request: CompareRequest, console: Console) -> None:
     console.print(shown(table.table()))
     if request.against:
         console.print(shown(table.against(request.against)))
-    folder = request.out / one.name / request.split
-    write_whole(folder / "table.md", (table.markdown() + "\n").encode())
-    write_whole(folder / "table.tex", (table.latex() + "\n").encode())
+    for name, text in zip(TEXTS, (table.markdown(), table.latex()), strict=True):
+        write_whole(folder / name, f"{text}\n".encode())
     saved = {"caption": table.caption(), "about": table.about, "rows": table.figures()}
     write_whole(folder / TABLE, (json.dumps(saved, indent=1, allow_nan=False) + "\n").encode())
-    write_whole(folder / "table.png", bars(table))
+    write_whole(folder / PICTURE, bars(table))
     console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)
 
 
 def draw_shares(folder: Path, console: Console) -> None:
     """One picture of all worlds that were compared into a folder, as far as they have a way to the oracle."""
     found: dict[str, dict[str, float]] = {}
-    # Sorted, `test` comes after `held` and takes its place.
-    for path in sorted(folder.glob(f"*/*/{TABLE}")):
+    tables = sorted(folder.glob(f"*/*/{TABLE}"))
+    check_folder("--shares", folder, [SHARES], tables)
+    for path in tables:  # `test` comes after `held` and takes its place
         try:
             rows = json.loads(read_regular(path))["rows"]
         except (ValueError, KeyError, TypeError) as error:
@@ -116,8 +121,8 @@ def draw_shares(folder: Path, console: Console) -> None:
             f"shares: no table in {folder} has a way to an oracle; run `factordiff compare WORLD` first"
         )
     methods = list(dict.fromkeys(label for of_methods in found.values() for label in of_methods))
-    write_whole(folder / "shares.png", shares(found, methods))
-    console.print(f"wrote {folder / 'shares.png'}: {', '.join(found)}", highlight=False)
+    write_whole(folder / SHARES, shares(found, methods))
+    console.print(f"wrote {folder / SHARES}: {', '.join(found)}", highlight=False)
 
 
 def shown(made: Made) -> Table:

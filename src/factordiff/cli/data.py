@@ -8,26 +8,30 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.data_progress import progress_bar
+from factordiff.cli.whole_numbers import Verbs
 from factordiff.errors import DataError, InvalidInput, MissingDependency, Unavailable
 
-data = typer.Typer(no_args_is_help=True, help="Build, check and look at data sets.")
+data = Verbs(no_args_is_help=True, help="Build, check and look at data sets.")
 app.add_typer(data, name="data")
 console = Console(highlight=False, markup=False, soft_wrap=True)  # messages name extras in brackets
 
 MANIFEST = "--out, the manifest beside it"
-Workers = Annotated[int, Option(min=1, help="Processes; their number does not change the result.")]
+MOST_WORKERS = 1_024  # more processes than there are tasks to share
+PROCESSORS = min(os.cpu_count() or 1, MOST_WORKERS)
+Workers = Annotated[
+    int, Option(min=1, max=MOST_WORKERS, help="Processes; their number does not change the result.")
+]
 
 
 @data.command()
 def build(
     what: Annotated[str, Argument(help="rearc, or code-prose: text of Python files.")] = "rearc",
-    workers: Workers = os.cpu_count() or 1,
+    workers: Workers = PROCESSORS,
     seed: Annotated[int, Option(help="0 is the shipped data set.")] = 0,
     out: Annotated[
         Path | None,
@@ -84,7 +88,7 @@ def _build_rearc(workers: int, seed: int, out: Path, task: list[str] | None) -> 
 def verify(
     file: Annotated[Path | None, Argument(help="An artefact; by default the shipped one.")] = None,
     full: Annotated[bool, Option("--full", help="Rebuild everything, not just a sample.")] = False,
-    workers: Workers = os.cpu_count() or 1,
+    workers: Workers = PROCESSORS,
     sample: Annotated[int, Option(min=1, help="Instances to rebuild of each task.")] = 10,
 ) -> None:
     """Check the data set's hashes and rebuild a sample of it with the generators.
@@ -182,7 +186,7 @@ def _save(picture: Any, file: Path) -> None:
 
 @data.command()
 def measure(
-    workers: Workers = os.cpu_count() or 1,
+    workers: Workers = PROCESSORS,
     out: Annotated[Path, Option(help="Where to write the measurements.")] = Path("tasks.json"),
 ) -> None:
     """Measure all 178 tasks that fit 10x10 anew and apply the rule that selects 120 of them.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from pathlib import Path
@@ -10,14 +9,14 @@ from typing import Annotated
 
 from typer import Option
 
-from factordiff.cli.data import MANIFEST, Workers, console, data
+from factordiff.cli.data import MANIFEST, PROCESSORS, Workers, console, data
 from factordiff.cli.data_progress import progress_bar
 from factordiff.errors import InvalidInput
 
 
 @data.command()
 def more(
-    workers: Workers = os.cpu_count() or 1,
+    workers: Workers = PROCESSORS,
     seed: Annotated[int, Option(help="2 is the set of docs/data.md.")] = 2,
     out: Annotated[Path, Option(help="Where to write; the manifest goes beside it.")] = Path("more.npz"),
     apart_from: Annotated[
@@ -38,11 +37,12 @@ def more(
     from factordiff.arc.artefact import load_artefact, save_artefact
     from factordiff.arc.build.selection import selected_tasks
     from factordiff.arc.build.training_only import build_training_only
+    from factordiff.cli import inputs
     from factordiff.files import check_outputs
 
     if out.suffix != ".npz":
         raise InvalidInput(f"--out: expected a file name that ends in .npz, got {out}")
-    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, apart_from or [])
+    check_outputs({"--out": out, MANIFEST: out.with_suffix(".json")}, inputs.of_data(*(apart_from or [])))
     others = {f"--apart-from {file}": load_artefact(file) for file in apart_from or []}
     partial = out.with_name(f"{out.name}.partial")
     started = time.monotonic()

@@ -17,6 +17,7 @@ from rich.text import Text
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.grid import SIDE
 from factordiff.arc.scoring import grid_right
+from factordiff.cli import inputs
 from factordiff.cli.answer_display import attempt_panel, show_task
 from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
 from factordiff.files import check_folder
@@ -39,7 +40,8 @@ def demonstrate(console: Console, experts: Sequence[str], folder: Path, count: i
 
     `experts` are names or folders; without any, the specialists.
     """
-    check_folder("--out", folder)
+    read = inputs.of_experts(experts) if experts else inputs.of_team(SPECIALISTS)
+    check_folder("--out", folder, (PICTURE, ANIMATION), read)
     team = compose(list(experts), reveal="fast") if experts else compose(SPECIALISTS)
     queries = Dataset.load().evaluation("official", count)
     answers = []

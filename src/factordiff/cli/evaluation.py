@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.cli import inputs
 from factordiff.composition.method import spec
 from factordiff.composition.router_store import check_experts, load_router
 from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
@@ -104,7 +105,8 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
     if out is not None and not out.name.endswith(SUFFIX):
         raise InvalidInput(f"out: expected a name that ends in {SUFFIX}, got {out.name!r}")
     if out is not None:
-        check_outputs({"--out": out}, [] if request.data is None else [request.data])
+        read = [*inputs.of_experts(request.experts), *inputs.of_options(request.options)]
+        check_outputs({"--out": out}, [*read, *inputs.of_data(request.data)])
     device = choose_device(request.device)
     row = request.row()
     dataset = Dataset.load(device) if request.data is None else Dataset.load(device, request.data)

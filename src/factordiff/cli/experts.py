@@ -86,9 +86,13 @@ def card(
 
     Example: factordiff card runs/mine/weights validation.jsonl.gz test.jsonl.gz --run runs/mine
     """
+    from factordiff.experts.registry import CONFIG
+    from factordiff.files import check_folder
+    from factordiff.networks.store import MODEL
     from factordiff.report.card import CARD, FIGURES, measure_figures, write_card
     from factordiff.training.provenance import provenance
 
+    check_folder("FOLDER", folder, (CARD, FIGURES), [*records, folder / CONFIG, folder / MODEL])
     write_card(folder, measure_figures(folder, records), provenance(folder, run))
     Console().print(f"wrote {folder / CARD} and {folder / FIGURES}", highlight=False)
 
@@ -104,13 +108,16 @@ def store(
     """
     import torch
 
+    from factordiff.cli import inputs
     from factordiff.errors import InvalidInput
-    from factordiff.experts.registry import find_expert
+    from factordiff.experts.registry import CONFIG, find_expert
+    from factordiff.files import check_folder
     from factordiff.networks.store import MODEL, load_expert, read_config, save_expert, weight_hash
 
     found = find_expert(expert).folder
     if (folder / MODEL).exists():
         raise InvalidInput(f"folder: {folder} holds an expert already; choose another, or remove it first")
+    check_folder("FOLDER", folder, (CONFIG, MODEL), inputs.of_folders([found]))
     about = {**read_config(found)["about"], "stored_from": weight_hash(found)}
     save_expert(load_expert(found), folder, about, torch.bfloat16)
     Console().print(

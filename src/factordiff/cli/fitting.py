@@ -17,8 +17,9 @@ from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.fitting_data import validation_data
+from factordiff.cli import inputs
 from factordiff.composition.router import Router
-from factordiff.composition.router_store import save_router
+from factordiff.composition.router_store import CARD, save_router
 from factordiff.devices import choose_device
 from factordiff.errors import InvalidInput
 from factordiff.experts.registry import CONFIG
@@ -74,7 +75,8 @@ class DiagnoseRequest:
 def fit(request: FitRequest, console: Console) -> None:
     """Fit, write the folder, and print what was tried."""
     what = fittable(request.method).what
-    check_folder("out", request.out)
+    read = [*inputs.of_experts(request.experts), *inputs.of_data(request.data)]
+    check_folder("--out", request.out, (TEAM, REPORT, CONFIG, MODEL, CARD), read)
     place = request.out / WORKPLACE
     for name in (TEAM, CONFIG):  # an interrupted fit may have written some of its result, and goes on
         if (request.out / name).exists() and not (place / IDENTITY).exists():
@@ -149,7 +151,7 @@ def diagnose(request: DiagnoseRequest, console: Console) -> None:
     """Diagnose, print the table and the advice, and draw."""
     wanted = {"--picture": request.picture, "--out": request.out}
     files = {option: file for option, file in wanted.items() if file is not None}
-    check_outputs(files, [] if request.data is None else [request.data])
+    check_outputs(files, [*inputs.of_experts(request.experts), *inputs.of_data(request.data)])
     device = choose_device(request.device)
     team = compose(request.experts, device=device)
     data = _data(request.data, request.layout)

@@ -57,6 +57,7 @@ def infill(
 
     Antibodies: factordiff infill chains.tsv --mask cdr3 (after `factordiff data fetch antibody`)
     """
+    from factordiff.cli import inputs
     from factordiff.cli.infill_display import fill_and_show
     from factordiff.devices import choose_device
     from factordiff.files import check_outputs
@@ -66,12 +67,13 @@ def infill(
     hidden = [document.hidden(mask, seed) for document in documents]
     if not any(bool(cells.any()) for cells in hidden):
         raise InvalidInput(f"--mask: {mask} hides nothing of {file}; there is nothing to fill in")
-    if out is not None:
-        check_outputs({"--out": out}, [file])
     who = experts or documents[0].default_experts
     names = [name.strip() for name in who.split(",") if name.strip()]
     alone = len(names) == 1 and method == "routing"
     options: dict[str, Any] = given_options("single" if alone else method)
+    if out is not None:
+        folders = [documents[0].folder(name) for name in names]
+        check_outputs({"--out": out}, [file, *inputs.of_folders(folders), *inputs.of_options(options)])
     where = choose_device(device)
     found = documents[0].experts(names, where)
     team = compose(found, method, device=where, reveal=reveal, **options)

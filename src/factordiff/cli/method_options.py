@@ -11,7 +11,8 @@ from rich.box import ROUNDED
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
-from typer.core import TyperCommand
+
+from factordiff.cli.whole_numbers import BoundedCommand
 
 if TYPE_CHECKING:
     from factordiff.composition.options import Option
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _typed: ContextVar[dict[str, str]] = ContextVar("typed")
 
 
-class MethodCommand(TyperCommand):
+class MethodCommand(BoundedCommand):
     """A command that also takes `--temperatures`, `--beta` and whatever else some method declares."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -16,10 +16,19 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.cli import inputs
 from factordiff.devices import DTYPES, choose_device, chosen_dtype, device_name
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings
-from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, other_weights, write_report
+from factordiff.experiments.catalogue import (
+    EXPERIMENTS,
+    PAGE,
+    README,
+    chosen,
+    document,
+    other_weights,
+    write_report,
+)
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup, optional
 from factordiff.experiments.plan import ROUTER_SECONDS, START_SECONDS, Speeds, plan_table, planned
@@ -114,13 +123,14 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
             raise InvalidInput(f"{name}: expected at least 1, got {number}")
     if not 0 <= request.minutes < math.inf:
         raise InvalidInput(f"minutes: expected a number of minutes, or 0 for no end, got {request.minutes:g}")
-    check_folder("out", request.out / RECORDS)
     if request.batch < 0:
         raise InvalidInput(f"batch: expected at least 1 (0 chooses), got {request.batch}")
     rows = [row for experiment in experiments for row in experiment.rows()]
     if request.only:
         check_only(request.only, rows)
     folders = _folders(request.experts)
+    check_folder("--out", request.out / RECORDS)
+    check_folder("--out", request.out, (README, PAGE), inputs.of_experts(folders.values()))
     device = choose_device(request.device)
     gpu = device.type == "cuda"
     dtype = chosen_dtype(request.dtype, device)

@@ -62,6 +62,7 @@ def solve(
     others were answered. 1: nothing could be tried. 2: the command line itself was wrong. 130: Ctrl-C. The submission
     is written as the answers come: what was answered before an interruption or a full disk is in it.
     """
+    from factordiff.cli import inputs
     from factordiff.cli.solve_display import Outputs, answer_all
     from factordiff.devices import choose_device
     from factordiff.files import MOST_BYTES
@@ -72,14 +73,16 @@ def solve(
     from factordiff.team.team import compose
 
     outputs = Outputs(picture, animate, trace, out, html, explain, show, attempts)
-    outputs.check(None if source == STANDARD_INPUT else Path(source))
     names = [name.strip() for name in (experts or "").split(",") if name.strip()]
-    tasks = read_source(source, sys.stdin.buffer.read(MOST_BYTES + 1) if source == STANDARD_INPUT else b"")
     alone = len(names) == 1 and method == "routing"
     options = given_options("single" if alone else method)
     if team and (experts is not None or options or method != "routing"):
         raise InvalidInput("--team: it has its experts, method and numbers; leave the others out")
     who = team or (list(DEFAULT_EXPERTS) if experts is None else names)
+    read = [] if source == STANDARD_INPUT else inputs.of_tasks(Path(source), outputs.files().values())
+    read += inputs.of_team(who) if isinstance(who, str) else inputs.of_experts(who)
+    outputs.check([*read, *inputs.of_options(options)])
+    tasks = read_source(source, sys.stdin.buffer.read(MOST_BYTES + 1) if source == STANDARD_INPUT else b"")
     together = compose(who, method, device=choose_device(device), **options)
     if reveal and reveal != together.reveal:
         together = replace(together, reveal=reveal_rule(reveal))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from factordiff.solving.answer import Answer, Refusal, TaskAnswers
 from factordiff.solving.page import page
 from factordiff.solving.pictures import animation, check_ending, picture, save_animation, save_picture
 from factordiff.solving.solver import check_task, solve
-from factordiff.solving.sources import would_be_read
 from factordiff.solving.wording import tally
 from factordiff.team.team import Team
 
@@ -49,16 +47,12 @@ class Outputs:
     show: bool = False
     attempts: int = 2
 
-    def check(self, source: Path | None) -> None:
-        """Refuse bad file names before any work is done; `source` is what is read."""
+    def check(self, inputs: Iterable[Path]) -> None:
+        """Refuse bad file names before any work is done; `inputs` are what is read."""
         for option, ending in (("--picture", ".png"), ("--animate", ".gif"), ("--html", ".html")):
             if option in self.files():
                 check_ending(option, self.files()[option], ending)
-        read = [] if source is None else [source]
-        # What is written into a folder of tasks would be a task the next time.
-        if source is not None and os.path.isdir(source):
-            read = [file for file in self.files().values() if would_be_read(file, source)]
-        check_outputs(self.files(), read)
+        check_outputs(self.files(), inputs)
 
     def files(self) -> dict[str, Path]:
         """The files that are wanted, by their options."""

@@ -50,14 +50,22 @@ def run(
     tensorboard: bool,
 ) -> None:
     """Train until the end or a stop, and print the summary."""
+    from factordiff.cli import inputs
     from factordiff.devices import choose_device, where_to_draw
-    from factordiff.experts.registry import WEIGHTS
+    from factordiff.experts.registry import CONFIG, WEIGHTS
+    from factordiff.files import check_folder
+    from factordiff.networks.store import MODEL
     from factordiff.training.log import Observer, TensorBoard
     from factordiff.training.machines import join, leave
+    from factordiff.training.run_folder import CURVES, LOG
     from factordiff.training.settings import check_minutes
     from factordiff.training.trainer import Trainer
 
     check_minutes("--max-minutes", max_minutes)
+    written = (LOG, CURVES, f"{WEIGHTS}/{CONFIG}", f"{WEIGHTS}/{MODEL}")
+    read = inputs.of_folders([] if init_from is None else [init_from])
+    read += inputs.of_data(Path(settings.source) if settings.source else None, more_data)
+    check_folder("--out", out, written, read)
     device = choose_device(device_name)
     machines = join(device)
     display = Display(settings.max_steps)

@@ -56,6 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 FROM_RECORDS = ("report", "pack", "plan")
 NAMES = (*EXPERIMENTS, "all", *FROM_RECORDS)
 FIRST = ("composition", "fitted", "single-experts")  # sections of the report, before the one on padding
+README, PAGE = "README.md", "report.html"
 TITLE = "The paper's experiments, run with this library"
 
 
@@ -168,6 +169,6 @@ def provenance(archive: RecordFolder) -> Section:
 def write_report(made: Report, out: Path) -> list[Path]:
     """Write README.md, its pictures and report.html, all of them or none; returns what was written."""
     pictures = {out / "pictures" / f"{picture.name}.png": picture.png for picture in made.pictures}
-    texts = {out / "README.md": markdown(made).encode(), out / "report.html": page(made).encode()}
+    texts = {out / README: markdown(made).encode(), out / PAGE: page(made).encode()}
     write_together(pictures | texts)
     return [*pictures, *texts]

@@ -7,19 +7,23 @@ small part of what they take one by one.
 from __future__ import annotations
 
 import io
-import json
 import lzma
 import shutil
 import tarfile
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from factordiff.errors import DataError, FileError
 from factordiff.files import MOST_UNPACKED, gzip_members, read_regular, write_whole
 from factordiff.locks import Lock
 from factordiff.report.records import SUFFIX, members
+from factordiff.report.xz_stream import MOST_AT_ONCE, XzStream
+from factordiff.schema.bound import shown
 
 TARBALL = "records.tar.xz"
 PLAIN = ".jsonl"
+MOST_FILES = 10_000  # in one; a full report has 400
 
 
 def pack(folder: Path, tarball: Path) -> None:
@@ -52,25 +56,25 @@ def _unpack(tarball: Path, folder: Path) -> None:
         raise DataError(f"{folder}: is there already; nothing was unpacked")
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    packed, left = read_regular(tarball), MOST_UNPACKED
+    stream: Any = XzStream(read_regular(tarball), tarball)
     try:
-        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as tar:
-            for entry in tar:
-                left -= entry.size
-                if left < 0:
-                    raise DataError(
-                        f"{tarball}: unpacks to more than {MOST_UNPACKED:,} bytes; nothing was unpacked"
-                    )
-                inside = tar.extractfile(entry)
-                if inside is None or Path(entry.name).is_absolute() or ".." in Path(entry.name).parts:
-                    raise DataError(f"{tarball}: {entry.name!r} is not a file of records")
-                name, data = entry.name, inside.read()
+        with tarfile.open(fileobj=stream, mode="r:") as tar:
+            for number, entry in enumerate(tar):
+                if number == MOST_FILES:
+                    raise DataError(f"{tarball}: holds more than {MOST_FILES:,} files; nothing was unpacked")
+                if not _plain(entry) or tar.pax_headers:
+                    raise DataError(f"{tarball}: {shown(entry.name)} is not a file of records")
+                stream.check_room(entry.size)
+                name, data = entry.name, _content(tar, entry)
                 if name.endswith(PLAIN):
                     name = name.removesuffix(PLAIN) + SUFFIX
                     data = b"".join(members(data))
                 write_whole(part / name, data)
+        stream.finish()
         _put(part, folder)
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, json.JSONDecodeError) as error:
+    except DataError:
+        raise
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, ValueError, RecursionError) as error:
         raise DataError(f"{tarball}: damaged, or not a file of packed records ({error})") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -84,3 +88,16 @@ def _put(part: Path, folder: Path) -> None:
             f"{folder}: cannot be written ({error.strerror or error}); nothing was unpacked. Free some space or choose "
             "another place"
         ) from error
+
+
+def _plain(entry: tarfile.TarInfo) -> bool:
+    """Whether it is a file inside the folder: a link could name a large one many times, a sparse file have any size."""
+    place = Path(entry.name)
+    inside = place.parts and not place.is_absolute() and ".." not in place.parts
+    return bool(inside) and entry.isfile() and not entry.issparse() and entry.size >= 0
+
+
+def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+    inside = tar.extractfile(entry)
+    assert inside is not None  # it is a file
+    return b"".join(iter(partial(inside.read, MOST_AT_ONCE), b""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -50,6 +51,10 @@ class Document(Protocol):
 
     def remarks(self, text: str) -> list[str]:
         """Lines about the filled text, beside who decided what."""
+        ...
+
+    def folder(self, name: str) -> Path:
+        """Where the expert of that name is."""
         ...
 
     def experts(

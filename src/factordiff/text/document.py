@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import DataError, InvalidInput
+from factordiff.experts.registry import find_expert
 from factordiff.files import read_regular
 from factordiff.streams import Purpose, uniform
 from factordiff.text.alphabet import BYTES, letters, one_for_one, values
@@ -78,6 +79,10 @@ class TextDocument:
     def remarks(self, text: str) -> list[str]:
         """Nothing more is said of a text."""
         return []
+
+    def folder(self, name: str) -> Path:
+        """Where the expert of that name is."""
+        return find_expert(name).folder
 
     def experts(self, names: Sequence[str], device: torch.device | str) -> Sequence[str]:
         """Shipped ones or folders, by their names."""

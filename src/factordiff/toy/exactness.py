@@ -17,6 +17,7 @@ from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from factordiff.composition.views import HardViews, Views
 from factordiff.errors import InvalidInput
+from factordiff.sampling.request import check_memory
 from factordiff.sampling.reveal import ByConfidence
 from factordiff.toy.law import exact_law, total_variation
 from factordiff.toy.laws import CellByCell, Led, drawn_particle_law, law_of_vote
@@ -24,6 +25,7 @@ from factordiff.toy.world import CELLS, Joint, normalised, random_joint, two_hal
 
 ROUNDING = 1e-12  # a distance below this is float64's rounding, not a difference
 PARTICLES = (1, 2, 8, 32)
+BYTES = 4_096  # of memory that a particle takes, about
 OPINIONS = "two opinions"
 
 
@@ -48,6 +50,7 @@ def measurements(draws: int = 48_000, seed: int = 0) -> Iterator[Measured]:
     """Every composition on every toy world, one at a time; `draws` particles for each Monte Carlo line."""
     if draws < max(PARTICLES):
         raise InvalidInput(f"draws: expected at least {max(PARTICLES)}, one population, got {draws}")
+    check_memory(draws, BYTES, torch.device("cpu"), "draws", "particles", "use fewer")
     yield from _opinions()
     yield from _corrected(draws, seed)
     yield from _halves()

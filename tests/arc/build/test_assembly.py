@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from factordiff.arc.artefact import Artefact, load_manifest
+from factordiff.arc.build import workers
 from factordiff.arc.build.assembly import assemble, build, evaluation_frames
 from factordiff.arc.build.candidates import Candidate, Candidates
 from factordiff.errors import DataError
@@ -154,3 +155,19 @@ def test_a_clean_build_reproduces_the_shipped_data_set(
     tmp_path: Path, workers: int, shipped: Artefact
 ) -> None:
     assert build(tmp_path, workers=workers).sha256 == shipped.sha256
+
+
+def test_no_more_processes_are_made_than_there_are_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def made(count: int, *_: object) -> None:
+        asked.append(count)
+        raise DataError("enough")
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", made)
+    for count in (1, 2, 2**64):
+        with pytest.raises(DataError, match="enough"):
+            build(tmp_path, 0, count, FEW[:2])
+    assert asked == [1, 2, 2]

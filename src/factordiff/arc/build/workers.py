@@ -46,7 +46,7 @@ def collect_all(
         raise InvalidInput(f"workers: expected at least 1, got {workers}")
     spawn = multiprocessing.get_context("spawn")
     reports: SimpleQueue[tuple[str, int]] = spawn.SimpleQueue()
-    with ProcessPoolExecutor(workers, spawn, _start_worker, (reports,)) as pool:
+    with ProcessPoolExecutor(max(1, min(workers, len(tasks))), spawn, _start_worker, (reports,)) as pool:
         jobs: dict[Future[Candidates], str] = {
             pool.submit(_work, task, seed, wanted, budget, folder, difficulty, choice): task for task in tasks
         }

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.registry import find_expert
 from factordiff.team.members import ExpertLike
 from factordiff.vocabulary import Vocabulary
 from factordiff.worlds.antibody import sequences
@@ -77,10 +78,14 @@ class SequenceDocument:
             f"{after:.0f} % now"
         ]
 
+    def folder(self, name: str) -> Path:
+        """Where the expert of that name is."""
+        return model_folder(name) if name in WHEELS else find_expert(name).folder
+
     def experts(self, names: Sequence[str], device: torch.device | str) -> dict[str, ExpertLike]:
         """The fetched models by their names; any other name is a folder or a shipped expert."""
         return {
-            name: load_model(model_folder(name), device) if name in WHEELS else name
+            name: load_model(self.folder(name), device) if name in WHEELS else name
             for name in dict.fromkeys(names)
         }
 
