@@ -15,9 +15,10 @@ from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
-from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.schema import api_schema, request_schema, tell_schema
 from factordiff.web.solving import asked_solve
 from factordiff.web.story_list import stories_for
+from factordiff.web.telling import asked_story
 from factordiff.web.worker import Worker
 
 STATIC = Path(__file__).parent / "static"
@@ -49,6 +50,7 @@ def build_server(
     worker = Worker(bounds.queue, on_fault)
     under_way: Counter[str] = Counter()
     solving = RunEndpoint(worker, bounds, lambda body: asked_solve(body, registry, bounds), under_way)
+    telling = RunEndpoint(worker, bounds, lambda body: asked_story(body, registry, tasks, bounds), under_way)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -124,6 +126,7 @@ def build_server(
         return sentence(422, f"{first['loc'][-1]}: {first['msg']}")
 
     app.router.routes.append(Route(f"{PREFIX}/solve", solving))
+    app.router.routes.append(Route(f"{PREFIX}/tell", telling))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     _describe_runs(app, bounds)
     app.state.worker = worker
@@ -135,6 +138,7 @@ def _describe_runs(app: Any, limits: Limits) -> None:
     generate = app.openapi
     asked = {
         "solve": ("Solve one test input", request_schema(limits)),
+        "tell": ("One run of a story", tell_schema()),
     }
 
     def openapi() -> dict[str, Any]:

@@ -200,16 +200,17 @@ STORIES = (
 
 
 def tellable(registry: ExpertRegistry) -> list[Story]:
-    """The stories whose experts are all here."""
+    """The stories whose experts are all here; those of worlds, which bring their own, are told beside others only."""
 
     def told(story: Story) -> bool:
         try:
             experts = {name for run in story.runs for name in run.settings()["experts"]}
         except FactorDiffError:  # a team whose experts are not here, or others by now
             return False
-        return experts <= registry.entries.keys()
+        return story.tasks[0].tellable(sorted(experts), registry)
 
-    return [story for story in STORIES if told(story)]
+    found = [story for story in STORIES if told(story)]
+    return found if any(story.kind == StoryTask.kind for story in found) else []
 
 
 def stories_for(registry: ExpertRegistry, library: Library) -> list[dict[str, Any]]:
