@@ -9,6 +9,7 @@ from factordiff.errors import FactorDiffError
 from factordiff.web.library import Library
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.stories import WATCHABLE, Cell, Story, StoryRun, StoryTask
+from factordiff.web.world_story_list import MOSAIC, TEXT
 
 COLORS, PLACES = "trans-color", "trans-occ"
 A_ALONE = StoryRun("A alone", experts=(COLORS,), method="single")
@@ -98,6 +99,8 @@ STORIES = (
         "B finds the columns that have to be filled. What they are filled with is A’s to say.",
         "2281f1f4", "8d510a79", "a699fb00",
     ),
+    MOSAIC,
+    TEXT,
     _change(
         "change-its-mind",
         "Change its mind",
