@@ -90,14 +90,11 @@ def playground(clone: Path) -> Iterator[str]:
 def first_story(address: str) -> None:
     """What the page asks for before the story begins to play: the stories, and the first one solved."""
     stories = json.loads(get(f"{address}api/v1/stories"))["stories"]
-    told = stories[0]["candidates"][0]
-    for request in told["requests"]:
-        events = [
-            json.loads(line)
-            for line in get(f"{address}api/v1/solve", {"task": told["task"], **request}).splitlines()
-        ]
+    for run in range(len(stories[0]["labels"])):
+        asked = {"story": stories[0]["name"], "run": run}
+        events = [json.loads(line) for line in get(f"{address}api/v1/tell", asked).splitlines()]
         if events[-1]["event"] != "answer":
-            raise SystemExit(f"solve: expected an answer, got {events[-1]}")
+            raise SystemExit(f"tell: expected an answer, got {events[-1]}")
 
 
 def main() -> None:

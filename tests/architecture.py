@@ -42,10 +42,10 @@ LAYERS = {
     "solving": 11,
     "experiments": 12,
     "worlds": 12,
-    "web": 12,
     "bench": 12,
-    "cli": 13,
-    "__main__": 14,
+    "web": 13,
+    "cli": 14,
+    "__main__": 15,
 }
 CORE = {name for name, rank in LAYERS.items() if rank <= LAYERS["sampling"]}
 DOMAIN = {name for name, rank in LAYERS.items() if rank >= LAYERS["arc"]}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from factordiff.errors import InvalidInput
-from factordiff.web import site
+from factordiff.experts import registry as experts_registry
+from factordiff.web import site, story_list
 from factordiff.web.library import Library
 from factordiff.web.record import Recording, record, record_all, tasks_that_hold
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
@@ -133,7 +134,8 @@ def test_every_story_is_well_formed(one: Story) -> None:
     for candidate in one.candidates(LIBRARY):
         assert len(candidate["requests"]) == len(one.runs)
         assert all(request["experts"] for request in candidate["requests"])
-        right = candidate["task"]["test"][0]["output"]
+        right = candidate["picture"]["right"]
+        assert candidate["picture"]["kind"] == one.kind
         for run, cell in zip(one.runs, candidate["fixed"], strict=True):
             assert (cell is not None) == run.corrected
             assert cell is None or (cell[0] < len(right) and cell[1] < len(right[0]))
@@ -144,8 +146,17 @@ def test_names_are_told_apart_and_there_are_a_dozen() -> None:
 
 
 def test_experts_that_are_not_here_tell_no_story() -> None:
-    assert tellable(copying()) == []
+    assert tellable(copying()) == []  # nor those of worlds, which bring their own experts, alone
     assert stories_for(copying(), LIBRARY) == []
+
+
+def test_stories_of_worlds_are_told_where_their_experts_are(
+    shipped: ExpertRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert [one.kind for one in tellable(shipped) if one.kind != "grid"] == ["mosaic", "text"]
+    monkeypatch.setattr(experts_registry, "SHIPPED", tmp_path)
+    monkeypatch.setattr(story_list, "STORIES", (story(TASK), *story_list.STORIES))
+    assert [one.name for one in tellable(halves(TASK))] == ["halves"]
 
 
 def test_a_fitted_number_belongs_to_its_method_alone() -> None:

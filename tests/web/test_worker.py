@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+from functools import partial
 
 import pytest
 
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.request import read_request
-from factordiff.web.run import prepare
+from factordiff.web.run import perform, prepare
 from factordiff.web.worker import Full, Job, Worker
 from tests.web.serving import until
 from tests.web.stubs import Faulty, Gate, copying, task
@@ -20,9 +21,8 @@ from tests.web.stubs import Faulty, Gate, copying, task
 def job_for(registry: ExpertRegistry, deadline: float = 30.0, **changes: object) -> tuple[Job, list[dict]]:
     request = read_request(json.dumps({"task": task(), **changes}).encode(), registry.names(), Limits())
     events: list[dict] = []
-    return Job(
-        prepare(request, registry), deadline, lambda line: events.append(line and json.loads(line))
-    ), events
+    work = partial(perform, prepare(request, registry))
+    return Job(work, deadline, lambda line: events.append(line and json.loads(line))), events
 
 
 def test_jobs_are_computed_in_order() -> None:

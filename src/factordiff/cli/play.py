@@ -174,7 +174,7 @@ def _curate(name: str, registry: ExpertRegistry, console: Console) -> None:
     from factordiff.web.record import tasks_that_hold
     from factordiff.web.story_list import tellable
 
-    known = {story.name: story for story in tellable(registry)}
+    known = {story.name: story for story in tellable(registry) if story.kind == "grid"}  # of published tasks
     if name not in known:
         raise Unavailable(
             f"curate: these experts tell {', '.join(known) or 'none of the stories'}, got {name!r}"

@@ -1,4 +1,4 @@
-"""One solve from request to response: read the body within bounds, queue it, pass its events on, notice who leaves."""
+"""One run from request to response: read the body within bounds, queue it, pass its events on, notice who leaves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import contextlib
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from factordiff.errors import FactorDiffError
 from factordiff.web.limits import Limits
 from factordiff.web.protection import Message, Receive, Scope, Send, respond
-from factordiff.web.registry import ExpertRegistry
-from factordiff.web.request import SolveRequest, read_request
-from factordiff.web.run import prepare
+from factordiff.web.run import Work
 from factordiff.web.worker import Full, Job, Worker
 
 RETRY = ((b"retry-after", b"2"),)
@@ -31,12 +31,23 @@ class Gone(Exception):
     """The client left before its request was complete."""
 
 
-class SolveEndpoint:
-    """An ASGI endpoint: the solves of all clients go through here to the one worker."""
+@dataclass(frozen=True)
+class Asked:
+    """What a body asks for; `prepare` refuses what does not fit together, once there is room for it."""
 
-    def __init__(self, registry: ExpertRegistry, worker: Worker, limits: Limits) -> None:
-        self.registry, self.worker, self.limits = registry, worker, limits
-        self.open: Counter[str] = Counter()  # requests under way, by client address
+    prepare: Callable[[], Work]
+    deadline: float  # seconds
+    stream: bool = True
+
+
+class RunEndpoint:
+    """An ASGI endpoint: the runs of all clients go through here to the one worker."""
+
+    def __init__(
+        self, worker: Worker, limits: Limits, read: Callable[[bytes], Asked], under_way: Counter[str]
+    ) -> None:
+        self.worker, self.limits, self.read = worker, limits, read
+        self.open = under_way  # requests by client address, of all endpoints of a server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one POST."""
@@ -63,9 +74,9 @@ class SolveEndpoint:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(scope, receive, self.limits)
         try:
-            request = read_request(body, self.registry.names(), self.limits)
+            asked = self.read(body)
             self.worker.check_room()  # to be turned away should not cost as much as to be let in
-            prepared = prepare(request, self.registry)
+            work = asked.prepare()
         except FactorDiffError as error:
             raise Refused(422, str(error)) from None
         except Full as full:
@@ -77,16 +88,16 @@ class SolveEndpoint:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
                 loop.call_soon_threadsafe(events.put_nowait, line)
 
-        job = Job(prepared, request.deadline, deliver)
+        job = Job(work, asked.deadline, deliver)
         try:
             self.worker.submit(job)
         except Full as full:
             raise Refused(503, str(full)) from None
-        answering = asyncio.ensure_future(self._pass_on(request, job, events, send))
+        answering = asyncio.ensure_future(self._pass_on(asked, job, events, send))
         leaving = asyncio.ensure_future(until_gone(receive))
         try:
             # Whoever does not read what was computed for them does not keep their place for ever.
-            patience = request.deadline + self.limits.download
+            patience = asked.deadline + self.limits.download
             await asyncio.wait((answering, leaving), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
                 await answering
@@ -96,22 +107,20 @@ class SolveEndpoint:
             leaving.cancel()
             await asyncio.gather(answering, leaving, return_exceptions=True)
 
-    async def _pass_on(
-        self, request: SolveRequest, job: Job, events: asyncio.Queue[bytes | None], send: Send
-    ) -> None:
+    async def _pass_on(self, asked: Asked, job: Job, events: asyncio.Queue[bytes | None], send: Send) -> None:
         """Send the events as they come, or only the last; the status waits for the first of them."""
         last: bytes | None = None
         while (line := await self._next_event(job, events)) is not None:
             if last is None and line.startswith(b'{"event":"error"'):
                 raise _refused(line)
-            if request.stream:
+            if asked.stream:
                 if last is None:
                     await send(_start(200, b"application/x-ndjson"))
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             last = line
         if last is None:
             raise Refused(503, "the server is stopping")
-        if request.stream:
+        if asked.stream:
             await send({"type": "http.response.body", "body": b""})
             return
         if last.startswith(b'{"event":"error"'):

@@ -45,6 +45,9 @@ class StepEvent(BaseModel):
     compared: list[list[float]] | None = Field(
         description="Per expert and cell: the log-doubt that routing compares, tempered and per factor."
     )
+    weights: list[list[int]] | None = Field(
+        description="Per expert and cell: how much it counts, in hundredths; null where no weights are worked out."
+    )
     composed: Voice
     experts: list[Voice]
 

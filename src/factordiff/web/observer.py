@@ -34,8 +34,10 @@ class Observer:
         check: Callable[[], None],
         detail: bool = True,
         one_by_one: bool = False,  # a vote: a run of its own for each expert
+        likeliest: int | None = None,  # in place of whole distributions: so many values, each with its share
     ) -> None:
         self.on_step, self.check, self.detail, self.one_by_one = on_step, check, detail, one_by_one
+        self.likeliest = likeliest
         self.number, self.run = 0, 0
         self.followed = False  # whether the first particle takes part in the step under way
         self.pending: Said | None = None
@@ -73,6 +75,7 @@ class Observer:
             "cells": cells.tolist(),
             "routing": None if composed.routing is None else composed.routing[0, cells].tolist(),
             "compared": _compared(log_probs, state, composition, cells),
+            "weights": None if composed.weights is None else _hundredths(composed.weights[:, 0, cells]),
             "composed": self._voice(composed.log_probs[0], log_doubt(composed.log_probs[:1])[0], cells),
             "experts": [
                 self._voice(own, doubt, cells) for own, doubt in zip(log_probs[:, 0], doubts, strict=True)
@@ -107,8 +110,10 @@ class Observer:
         """One distribution per masked cell: the likeliest color, its doubt, and on demand all of it."""
         own = log_probs[cells]
         voice: Said = {"best": own.argmax(-1).tolist(), "log_doubt": _rounded(doubt[cells])}
-        if self.detail:
-            voice["probs"] = (own.exp().nan_to_num() * 1000).round().to(torch.int64).tolist()
+        if self.detail and self.likeliest is None:
+            voice["probs"] = _thousandths(own).tolist()
+        elif self.detail:
+            voice["likeliest"] = [_with_shares(of_cell, self.likeliest or 0) for of_cell in _thousandths(own)]
         return voice
 
 
@@ -178,6 +183,20 @@ def _compared(
     """What routing compares at each masked cell."""
     doubts = compared_log_doubts(composition, log_probs, state)
     return None if doubts is None else [_rounded(doubt[0, cells]) for doubt in doubts]
+
+
+def _thousandths(log_probs: Tensor) -> Tensor:
+    return (log_probs.exp().nan_to_num() * 1000).round().to(torch.int64)
+
+
+def _hundredths(weights: Tensor) -> list[list[int]]:
+    return (weights.nan_to_num() * 100).round().to(torch.int64).tolist()
+
+
+def _with_shares(shares: Int[Tensor, " value"], most: int) -> list[list[int]]:
+    """The likeliest values with their shares, the first of them first; none that would be shown as nothing."""
+    best = shares.argsort(descending=True, stable=True)[:most].tolist()
+    return [[value, int(shares[value])] for value in best if shares[value]]
 
 
 def _rounded(doubts: Tensor) -> list[float]:

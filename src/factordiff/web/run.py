@@ -33,6 +33,7 @@ from factordiff.web.request import SolveRequest
 Event = dict[str, Any]
 Emit = Callable[[Event], None]
 Check = Callable[[], None]
+Work = Callable[[Emit, Check], None]  # what a worker does: events out, and a question whether to go on
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 from factordiff.web.events import EVENTS, RefusalReply
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import request_model
+from factordiff.web.telling import TellRequest
 
 STATUSES = {
     "400": "not addressed to this server (Host), or not HTTP as it should be",
@@ -26,6 +27,11 @@ def request_schema(limits: Limits) -> dict[str, Any]:
     return {"$id": "solve-request", **request_model(limits).model_json_schema()}
 
 
+def tell_schema() -> dict[str, Any]:
+    """What POST /api/v1/tell takes; its events are those of a solve."""
+    return {"$id": "tell-request", **TellRequest.model_json_schema()}
+
+
 def api_schema(limits: Limits) -> dict[str, Any]:
     """The whole schema, as GET /api/v1/schema gives it."""
     return {
@@ -35,6 +41,7 @@ def api_schema(limits: Limits) -> dict[str, Any]:
             "request": request_schema(limits),
             "events": {name: model.model_json_schema() for name, model in EVENTS.items()},
         },
+        "tell": {"request": tell_schema()},
         "refusal": RefusalReply.model_json_schema(),
         "statuses": STATUSES,
     }

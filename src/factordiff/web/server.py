@@ -2,20 +2,23 @@
 
 # Annotations are evaluated here on purpose: FastAPI reads them, and it is imported inside the function.
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from factordiff.errors import FactorDiffError, MissingDependency
 from factordiff.web.about import about_server, fitting_methods
-from factordiff.web.endpoint import SolveEndpoint
+from factordiff.web.endpoint import RunEndpoint
 from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.protection import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
-from factordiff.web.schema import api_schema, request_schema
+from factordiff.web.schema import api_schema, request_schema, tell_schema
 from factordiff.web.site import STATIC
+from factordiff.web.solving import asked_solve
 from factordiff.web.story_list import stories_for
+from factordiff.web.telling import asked_story
 from factordiff.web.worker import Worker
 
 PREFIX = f"/api/v{API_VERSION}"
@@ -44,7 +47,9 @@ def build_server(
 
     bounds, tasks = limits or Limits(), library or Library()
     worker = Worker(bounds.queue, on_fault)
-    endpoint = SolveEndpoint(registry, worker, bounds)
+    under_way: Counter[str] = Counter()
+    solving = RunEndpoint(worker, bounds, lambda body: asked_solve(body, registry, bounds), under_way)
+    telling = RunEndpoint(worker, bounds, lambda body: asked_story(body, registry, tasks, bounds), under_way)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -119,40 +124,33 @@ def build_server(
         first = error.errors()[0]
         return sentence(422, f"{first['loc'][-1]}: {first['msg']}")
 
-    app.router.routes.append(Route(f"{PREFIX}/solve", endpoint))
+    app.router.routes.append(Route(f"{PREFIX}/solve", solving))
+    app.router.routes.append(Route(f"{PREFIX}/tell", telling))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
-    _describe_solve(app, bounds)
+    _describe_runs(app, bounds)
     app.state.worker = worker
     return Protected(app, hosts, on_stop=worker.stop)
 
 
-def _describe_solve(app: Any, limits: Limits) -> None:
-    """Enter POST /solve into the OpenAPI document: it is plain ASGI, so FastAPI cannot see its body."""
+def _describe_runs(app: Any, limits: Limits) -> None:
+    """Enter what streams runs into the OpenAPI document: it is plain ASGI, so FastAPI cannot see its body."""
     generate = app.openapi
+    asked = {
+        "solve": ("Solve one test input", request_schema(limits)),
+        "tell": ("One run of a story", tell_schema()),
+    }
 
     def openapi() -> dict[str, Any]:
         document: dict[str, Any] = generate()
-        document["paths"].setdefault(
-            f"{PREFIX}/solve",
-            {
-                "post": {
-                    "summary": "Solve one test input; events as lines of JSON, or one object at the end",
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": request_schema(limits)}},
-                    },
-                    "responses": {
-                        status: {"description": text}
-                        for status, text in api_schema(limits)["statuses"].items()
-                    }
-                    | {
-                        "200": {
-                            "description": f"application/x-ndjson; each line as in {PREFIX}/schema, solve.events"
-                        }
-                    },
-                }
-            },
-        )
+        statuses = {status: {"description": text} for status, text in api_schema(limits)["statuses"].items()}
+        lines = f"application/x-ndjson; each line as in {PREFIX}/schema, solve.events"
+        for name, (summary, schema) in asked.items():
+            described = {
+                "summary": f"{summary}; events as lines of JSON, or one object at the end",
+                "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+                "responses": statuses | {"200": {"description": lines}},
+            }
+            document["paths"].setdefault(f"{PREFIX}/{name}", {"post": described})
         return document
 
     app.openapi = openapi

@@ -9,6 +9,7 @@ from factordiff.errors import FactorDiffError
 from factordiff.web.library import Library
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.stories import WATCHABLE, Cell, Story, StoryRun, StoryTask
+from factordiff.web.world_story_list import MOSAIC, TEXT
 
 COLORS, PLACES = "trans-color", "trans-occ"
 A_ALONE = StoryRun("A alone", experts=(COLORS,), method="single")
@@ -98,6 +99,8 @@ STORIES = (
         "B finds the columns that have to be filled. What they are filled with is A’s to say.",
         "2281f1f4", "8d510a79", "a699fb00",
     ),
+    MOSAIC,
+    TEXT,
     _change(
         "change-its-mind",
         "Change its mind",
@@ -200,16 +203,17 @@ STORIES = (
 
 
 def tellable(registry: ExpertRegistry) -> list[Story]:
-    """The stories whose experts are all here."""
+    """The stories whose experts are all here; those of worlds, which bring their own, are told beside others only."""
 
     def told(story: Story) -> bool:
         try:
             experts = {name for run in story.runs for name in run.settings()["experts"]}
         except FactorDiffError:  # a team whose experts are not here, or others by now
             return False
-        return experts <= registry.entries.keys()
+        return story.tasks[0].tellable(sorted(experts), registry)
 
-    return [story for story in STORIES if told(story)]
+    found = [story for story in STORIES if told(story)]
+    return found if any(story.kind == StoryTask.kind for story in found) else []
 
 
 def stories_for(registry: ExpertRegistry, library: Library) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from factordiff.errors import FactorDiffError
 from factordiff.web.rate import Rate
-from factordiff.web.run import Event, Prepared, perform
+from factordiff.web.run import Event, Work
 from factordiff.web.stopping import STOPPING
 
 OVER = None  # delivered after the last event of a job
@@ -25,10 +25,10 @@ class Full(Exception):
 
 
 class Job:
-    """A prepared request on its way through the worker; `deliver` gets each event as a line of JSON, then None."""
+    """Work on its way through the worker; `deliver` gets each event as a line of JSON, then None."""
 
-    def __init__(self, prepared: Prepared, deadline: float, deliver: Callable[[bytes | None], None]) -> None:
-        self.prepared, self.deliver = prepared, deliver
+    def __init__(self, work: Work, deadline: float, deliver: Callable[[bytes | None], None]) -> None:
+        self.work, self.deliver = work, deliver
         self.seconds = deadline
         self.deadline = time.monotonic() + deadline
         self.cancelled = False
@@ -121,7 +121,7 @@ class Worker:
     def _compute(self, job: Job) -> None:
         try:
             job.check()
-            perform(job.prepared, job.emit, job.check)
+            job.work(job.emit, job.check)
         except Stopped as stopped:
             job.refuse(503, str(stopped))
         except FactorDiffError as error:

@@ -50,6 +50,14 @@ def queries_of(windows: Windows) -> Queries:
     )
 
 
+def passage(text: str) -> Queries:
+    """A whole text, of 256 characters at most, as one window with some of its characters hidden."""
+    nowhere = torch.zeros(1, dtype=torch.int64)
+    x_0 = torch.from_numpy(values(text).astype(np.int64))[None]
+    owner = torch.from_numpy((~prose_of(text)).astype(np.int64))[None]
+    return queries_of(Windows(x_0, owner, nowhere, nowhere))
+
+
 class CodeProse(World):
     """Windows of held-out packages with prose and code in them, 15 % hidden; clusters are packages.
 

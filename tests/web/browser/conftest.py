@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
-from factordiff.web.record import record_all
+from factordiff.web.record import Recording, record_all
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.site import write_site
 from factordiff.web.story_list import STORIES
@@ -54,10 +54,23 @@ def shipped() -> ExpertRegistry:
 
 
 @pytest.fixture(scope="session")
-def site(shipped: ExpertRegistry, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with three of the stories: two alone and together, a correction, a comparison."""
-    wanted = [story for story in STORIES if story.name in ("together", "change-its-mind", "fast-or-exact")]
-    return write_site(tmp_path_factory.mktemp("export") / "site", record_all(wanted, shipped, LIBRARY), 120)
+def live(shipped: ExpertRegistry) -> Iterator[Served]:
+    with serve(shipped) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def recordings(shipped: ExpertRegistry) -> list[Recording]:
+    """Some of the stories: two alone and together, a correction, a comparison, and those of worlds."""
+    names = ("together", "change-its-mind", "fast-or-exact")
+    wanted = [story for story in STORIES if story.name in names or story.kind != "grid"]
+    return record_all(wanted, shipped, LIBRARY)
+
+
+@pytest.fixture(scope="session")
+def site(recordings: list[Recording], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of them."""
+    return write_site(tmp_path_factory.mktemp("export") / "site", recordings, 120)
 
 
 @pytest.fixture(scope="session")

@@ -12,22 +12,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from factordiff.web.registry import ExpertRegistry
 from factordiff.web.story_list import STORIES
 from tests.web.browser.acts import answer, choose, colors, solved, unfold
 from tests.web.browser.barriers import barriers
 from tests.web.browser.conftest import Watched
 from tests.web.browser.test_reach import keep, tab_to
-from tests.web.serving import Served, serve
+from tests.web.serving import Served
 
 SIZES = {"desk": (1280, 800), "phone": (390, 844)}
 FIRST = STORIES[0]
-
-
-@pytest.fixture(scope="module")
-def live(shipped: ExpertRegistry) -> Iterator[Served]:
-    with serve(shipped) as running:
-        yield running
 
 
 @contextmanager
@@ -127,7 +120,7 @@ def test_the_site_opens_from_a_file_and_from_a_host(
     page.select_option("#speed", "25")
     ended(page, "001")
     assert letters(page, 2) == {"A", "B"}
-    expect(page.locator(".story-card")).to_have_count(3)
+    expect(page.locator(".story-card")).to_have_count(5)
     expect(page.locator("#to-workbench")).to_be_hidden()  # there is no server
     expect(page.locator(".know")).to_contain_text("factordiff play")
     page.locator(".story-card", has_text="Change its mind").click()

@@ -28,11 +28,11 @@ export const tasks = async () => (await get("tasks")).tasks;
 export const task = async (id, source, number) =>
   (await get(`tasks/${encodeURIComponent(id)}?source=${encodeURIComponent(source)}&number=${number}`)).task;
 
-// Solve; every event of the stream goes to onEvent. Aborting the signal frees the server's worker.
-export async function solve(request, onEvent, signal) {
+// Every event of a run's stream goes to onEvent. Aborting the signal frees the server's worker.
+async function run(path, request, onEvent, signal) {
   let response;
   try {
-    response = await fetch(`${BASE}/solve`, {
+    response = await fetch(`${BASE}/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(request),
@@ -60,3 +60,6 @@ export async function solve(request, onEvent, signal) {
   }
   if (!ended) throw new Error("The connection ended before the answer came. Try again.");
 }
+
+export const solve = (...asked) => run("solve", ...asked);
+export const tell = (...asked) => run("tell", ...asked); // one run of a story

@@ -28,6 +28,8 @@ async function pause(signal) {
   signal?.throwIfAborted();
 }
 
+export const tell = () => { throw new Error("The page tells recorded stories only."); };
+
 // The events of a run, as the server would send them.
 export async function solve(request, onEvent, signal) {
   const { task: given, test = 0, experts } = request;

@@ -1,13 +1,13 @@
 // The first screen: a story that plays itself once, and the other stories below it.
 
-import { thumbnail } from "./thumbnail.js";
 import { element } from "./grid.js";
 import { inspect } from "./inspector.js";
 import { listenToKeys } from "./keyboard.js";
 import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
+import { cardPicture, drawQuestion } from "./question.js";
 import { recorded, solves, stories, tell } from "./source.js";
-import { StoryView, drawTask } from "./story.js";
+import { StoryView } from "./story.js";
 
 const by = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -27,7 +27,7 @@ function show(at = player.at) {
   if (!view) return;
   view.show(at, looked.cell);
   const number = view.panels.indexOf(looked.panel);
-  inspect(by("inspector"), looked.panel?.run ?? null, looked.cell, number < 0 ? at : view.stepAt(number, at));
+  inspect(by("inspector"), looked.panel?.run ?? null, looked.cell, number < 0 ? at : view.stepAt(number, at), view.picture);
 }
 
 function look(panel, cell) {
@@ -43,13 +43,14 @@ async function open(story) {
   by("alert").hidden = true;
   player.reset(false);
   document.documentElement.dataset.ready = "no";
-  by("stage").dataset.story = story.name;
+  Object.assign(by("stage").dataset, { story: story.name, kind: story.kind });
   by("story-title").textContent = story.title;
   by("caption").textContent = recorded ? story.intro : "Asking the experts…";
   by("panels").replaceChildren();
   for (const card of by("cards").children) card.setAttribute("aria-pressed", card.dataset.name === story.name);
   by("try").href = `workbench.html#story=${encodeURIComponent(story.name)}`;
-  drawTask(by("task"), story.candidates[0].task); // something to look at while they think
+  by("try").hidden = !solves || story.kind !== "grid"; // the workbench has single tasks only
+  drawQuestion(by("task"), story.candidates[0].picture); // something to look at while they think
   let steps = 0;
   const told = await tell(story, control.signal, (event) => {
     if (asking === control && event.event === "step") by("caption").textContent = `Asking the experts: ${++steps} steps so far…`;
@@ -76,7 +77,7 @@ function drawCards() {
       else location.hash = `story=${story.name}`;
       by("stage").scrollIntoView({ block: "start", behavior: still.matches ? "auto" : "smooth" });
     },
-  }, thumbnail(story.candidates[0].task.test[0]), element("b", {}, story.title), element("span", {}, story.intro))));
+  }, cardPicture(story.candidates[0].picture), element("b", {}, story.title), element("span", {}, story.intro))));
 }
 
 async function begin() {

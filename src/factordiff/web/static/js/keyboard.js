@@ -1,6 +1,6 @@
 // The keys that work anywhere on the page; inside a grid or a control they belong to it.
 
-const OWN_KEYS = "input, select, textarea, button, dialog, .grid, summary, a";
+const OWN_KEYS = "input, select, textarea, button, dialog, .grid, .text, summary, a";
 
 // What a page does not have is left out: `solve`, `help`, `undo`, `redo`.
 export function listenToKeys({ solve, player, help, undo, redo }) {

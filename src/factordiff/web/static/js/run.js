@@ -5,8 +5,9 @@ import { MASK, SIDE } from "./grid.js";
 export const CELLS = SIDE * SIDE;
 
 export class Run {
-  constructor(experts, method) {
-    Object.assign(this, { experts, method, steps: [], answer: null, second: null, error: null, total: CELLS });
+  // start: the canvas before the first step
+  constructor(experts, method, start = Array(CELLS).fill(MASK)) {
+    Object.assign(this, { experts, method, start, steps: [], answer: null, second: null, error: null, total: CELLS });
   }
 
   take(event) {
@@ -29,7 +30,7 @@ export class Run {
   canvas(index, given = {}) {
     if (this.isOver(index)) return this.answer.canvas;
     const at = Math.min(index, this.steps.length);
-    return at ? this.steps[at - 1].x : Array.from({ length: CELLS }, (_, cell) => given[cell] ?? MASK);
+    return at ? this.steps[at - 1].x : this.start.map((value, cell) => given[cell] ?? value);
   }
 
   // The last step up to `index` that asked about the cell, and whether it decided it.
@@ -51,12 +52,12 @@ export class Run {
   }
 
   // The cells of the right grid that the answer has otherwise, in the order in which they were decided.
-  wrongCells(truth) {
+  wrongCells(truth, side = SIDE) {
     if (!this.answer || !truth) return [];
     const at = new Map();
     this.steps.forEach((step, number) => step.revealed.forEach((cell) => at.set(cell, number)));
     const wrong = [];
-    truth.forEach((row, r) => row.forEach((color, c) => { if (this.answer.canvas[r * SIDE + c] !== color) wrong.push(r * SIDE + c); }));
+    truth.forEach((row, r) => row.forEach((color, c) => { if (this.answer.canvas[r * side + c] !== color) wrong.push(r * side + c); }));
     return wrong.sort((one, other) => (at.get(one) ?? -1) - (at.get(other) ?? -1));
   }
 }

@@ -380,14 +380,14 @@ function take(found) {
 // A story's task and team, to go on with: solved as the story begins.
 async function openStory(name) {
   const story = (await api.stories()).stories.find((one) => one.name === name);
-  if (!story) throw new Error(`There is no story “${name}” that these experts can tell.`);
+  if (story?.kind !== "grid") throw new Error(`There is no story “${name}” that the workbench can open.`);
   const [candidate] = story.candidates;
   const correcting = candidate.fixed.find(Boolean);
   const request = correcting ? candidate.requests[0] : candidate.requests.at(-1);
   const begun = freshState(about);
   begun.settings[0] = settingsOf(request, about);
   begun.settings[1] = otherWay(begun.settings[0], about);
-  begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.task };
+  begun.task = { id: candidate.id, source: "published", number: candidate.number, content: candidate.picture.task };
   take(begun);
   if (correcting) guide.wanted = correcting[0] * SIDE + correcting[1];
   await solve();
