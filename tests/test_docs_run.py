@@ -49,7 +49,12 @@ def run_command(line: str) -> None:
     assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+LONG = ("routers.md", "worlds.md")  # of which other tests run the parts
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in PAGES]
+)
 def test_the_page_runs(page: str, desk: Path) -> None:
     namespace: dict[str, Any] = {}
     for language, code, output in BLOCK.findall((DOCS / page).read_text()):

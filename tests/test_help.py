@@ -39,10 +39,12 @@ def examples() -> dict[str, str | None]:
 
 EXAMPLES = examples()
 LONG = {
-    "card",
-    "data measure",
-    "data fetch",
-}  # a training and two evaluations before; all 178 tasks, by the generators; 100 MB by pip
+    "card",  # a training and two evaluations before
+    "compare",  # tests/worlds compares smaller worlds
+    "data fetch",  # 100 MB by pip
+    "data measure",  # all 178 tasks, by the generators
+    "data more",  # 120 tasks, by the generators
+}
 # What has to be there already, and the commands that people would have run before.
 BEFORE = {
     "card": (

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.experts.expert import Expert, take, tensors_of
+from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
@@ -86,10 +86,12 @@ def among(
 
 def check_encoded(encoded: Any, items: int) -> None:
     """Refuse encodings of another number of items than there are, before any is taken for another's."""
-    for part in tensors_of(encoded):
-        if part.dim() == 0 or len(part) != items:
-            size = "a single number" if part.dim() == 0 else f"an encoding of {len(part)}"
-            raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
+    parts = encoded.values() if isinstance(encoded, dict) else encoded if isinstance(encoded, tuple) else ()
+    for part in parts:
+        check_encoded(part, items)
+    if isinstance(encoded, Tensor) and (encoded.dim() == 0 or len(encoded) != items):
+        size = "a single number" if encoded.dim() == 0 else f"an encoding of {len(encoded)}"
+        raise InvalidInput(f"condition: expected one for each of {items} items, got {size}")
 
 
 def sum_error(log_probs: ExpertLogProbs, masked: Cells) -> Float[Tensor, " expert"]:
