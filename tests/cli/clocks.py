@@ -84,19 +84,21 @@ def kept_waiting() -> float:
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """Ten seconds for what is done inside."""
-    begun, before = time.monotonic(), kept_waiting()
+    """Ten seconds for what is done inside, and a Ctrl-C that is heard, even if the tests run in the background."""
+    begun, waited = time.monotonic(), kept_waiting()
 
     def look(*_: Any) -> None:
         passed = time.monotonic() - begun
-        if passed > AT_MOST or passed - (kept_waiting() - before) > SECONDS:
+        if passed > AT_MOST or passed - (kept_waiting() - waited) > SECONDS:
             raise Hanging
 
-    handler = signal.signal(signal.SIGALRM, look)
+    ours = {signal.SIGALRM: look, signal.SIGINT: signal.default_int_handler}
+    before = {kind: signal.signal(kind, handler) for kind, handler in ours.items()}
     signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
     try:
         yield
         look()  # a step of C lets nobody in before it ends
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
