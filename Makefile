@@ -34,12 +34,19 @@ site-with-experts: $(VENV)/.ready-onnx $(ORT)
 notebook: $(VENV)/.ready
 	$(BIN)/python notebooks/execute.py
 
+# Types and shapes are checked at every call where the mathematics is; elsewhere that would take most of the time, and
+# test-slow does it.
+CORE := tests/composition tests/diffusion tests/sampling tests/properties
+CHECKED := $(CORE) tests/engine tests/experts tests/networks tests/fitting tests/team tests/text tests/test_tensors.py \
+	tests/test_collection.py
+
 test: $(VENV)/.ready
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 $(CHECKED)
+	$(BIN)/pytest -n 2 -o addopts="--strict-markers -q -m 'not slow'" $(CHECKED:%=--ignore=%) tests
 
 # For everyday work: the mathematics and the loop, in under a minute.
 test-core: $(VENV)/.ready
-	$(BIN)/pytest -n 2 tests/composition tests/diffusion tests/sampling tests/properties
+	$(BIN)/pytest -n 2 $(CORE)
 
 # On a machine with a GPU, from the source tree, with the Python that has torch there: nothing is installed.
 test-gpu:
