@@ -6,6 +6,7 @@ Their experts come with the package and are loaded when such a story is first to
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -49,15 +50,15 @@ def _experts(name: str, device: torch.device) -> Experts:
     return _world(name).experts(device)
 
 
-class _OfWorld:
+class _OfWorld(ABC):
     """What the questions of all worlds have in common."""
 
     world: str
     cell: Cell | None = None
 
+    @abstractmethod
     def query(self) -> Queries:
         """The one query."""
-        raise NotImplementedError
 
     def tellable(self, names: Sequence[str], registry: ExpertRegistry) -> bool:
         """By shipped experts, whoever is served."""
