@@ -30,7 +30,7 @@ def bench(
     rule: Annotated[
         str, Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.005 ...")
     ] = DEFAULT_RULE,
-    split: Annotated[str, Option(help="test, validation, official or unseen.")] = "test",
+    split: Annotated[str, Option(help="validation, test, official or unseen.")] = "validation",
     limit: Annotated[int | None, Option(help="Only the first N queries of the fixed list.")] = None,
     rounds: Annotated[int, Option(help="Ask each query so often, with other demonstrations.")] = 1,
     slow_limit: Annotated[int | None, Option(help="Queries of the straightforward loop.")] = None,
