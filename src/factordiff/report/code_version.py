@@ -11,7 +11,9 @@ from pathlib import Path
 
 CHANGED = "-changed"
 PACKAGE = Path(__file__).resolve().parent.parent
-NAMED = "FACTORDIFF_COMMIT"  # the environment's word on the commit, where the code travels without its repository
+NAMED = (
+    "FACTORDIFF_COMMIT"  # the environment's word on the commit, where the code travels without its repository
+)
 PROJECT = Path("src") / PACKAGE.name  # where the package lies in the project's own tree
 
 
