@@ -69,7 +69,9 @@ class Quartered:
         items, device = len(condition.query), condition.query.device
         call = 0 if self._last is None else self._last.call + 1
         self._last = _Said(call, torch.full((items, QUARTERS, CELLS), NEVER, device=device))
-        names = torch.stack([torch.full((items,), call, device=device), torch.arange(items, device=device)], 1)
+        names = torch.stack(
+            [torch.full((items,), call, device=device), torch.arange(items, device=device)], 1
+        )
         return rebuilt(encoded, iter(four)), names
 
     def log_probs(self, x_t: Tokens, encoded: tuple[Any, Int[Tensor, "row 2"]]) -> CellLogProbs:
