@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import train_text
+from benchmarks import compare_apart, train_text
 from benchmarks.bench_language import Blocks, beside_models
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
 from benchmarks.llada_shape import SHAPES, LladaShaped
@@ -48,6 +48,47 @@ def test_eight_billion_parameters_are_eight_billion() -> None:
     shape = SHAPES["llada-8b"]
     layer = 4 * shape.width**2 + 3 * shape.width * shape.inner
     assert 2 * shape.tokens * shape.width + shape.layers * layer == pytest.approx(8.0e9, rel=0.01)
+
+
+def test_groups_of_rows_become_one_folder(tmp_path: Path) -> None:
+    for part, files in (
+        ("0", ("mixture.jsonl.gz", "table.md", ".lock")),
+        ("1", ("fitted-mixture.fit.json",)),
+    ):
+        folder = tmp_path / part / "held"
+        (folder / "left.fitting").mkdir(parents=True)
+        for name in files:
+            (folder / name).write_text(name)
+    compare_apart.together([tmp_path / "0", tmp_path / "1"], tmp_path / "all")
+    found = sorted(path.name for path in (tmp_path / "all" / "held").iterdir())
+    assert found == ["fitted-mixture.fit.json", "mixture.jsonl.gz"]
+    called = compare_apart.command("toy-cells", "mixture,product", tmp_path, ["--budget", "2"])
+    assert called[3:] == [
+        "compare",
+        "toy-cells",
+        "--methods",
+        "mixture,product",
+        "--out",
+        str(tmp_path),
+        "--budget",
+        "2",
+    ]
+
+
+@pytest.mark.slow
+def test_rows_in_processes_are_the_rows_of_one(tmp_path: Path) -> None:
+    apart, one = tmp_path / "apart", tmp_path / "one"
+    assert (
+        compare_apart.main(
+            ["toy-halves", "mixture,told", "fitted:mixture", "--out", str(apart), "--", "--budget", "2"]
+        )
+        == 0
+    )
+    subprocess.check_call(
+        compare_apart.command("toy-halves", "mixture,told,fitted:mixture", one, ["--budget", "2"])
+    )
+    tables = [(folder / "toy-halves" / "test" / "table.json").read_text() for folder in (apart, one)]
+    assert tables[0] == tables[1]
 
 
 def test_steps_that_fit_a_time() -> None:

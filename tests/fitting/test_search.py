@@ -54,6 +54,44 @@ def test_a_grid_gets_longer_and_says_where_it_ends() -> None:
     assert not far.edge
 
 
+def uphill(setting: dict[str, Any]) -> float:
+    """The more the third expert's weight the better, up to 256, and the second's does not matter."""
+    third = setting.get("weights", (1.0,) * 3)[2]
+    return -abs(math.log(third / 256.0))
+
+
+def test_trials_past_an_end_are_spent_there_alone() -> None:
+    coordinates = fittable("weights").coordinates(3)
+    within = search(coordinates, 3, 6, uphill)
+    assert (within.best["weights"], within.edge, len(within.settings)) == ((1.0, 1.0, 16.0), True, 6)
+    further = search(coordinates, 3, 6, uphill, beyond=3)
+    assert further.settings[:6] == within.settings  # the same for everybody, and then past the end
+    assert [one["weights"] for one in further.settings[6:]] == [
+        (1.0, 1.0, far) for far in (64.0, 256.0, 1024.0)
+    ]
+    assert (further.best["weights"], further.edge) == ((1.0, 1.0, 256.0), False)
+    assert search(coordinates, 3, 6, uphill, beyond=2).edge  # it ends there too
+
+
+def test_a_number_that_nothing_was_tried_of_gets_both_its_sides() -> None:
+    found = search(fittable("weights").coordinates(3), 3, 2, lambda setting: 0.0, beyond=8)
+    tried = [one.get("weights", (1.0,) * 3) for one in found.settings]
+    assert tried == [(1, 1, 1), (1, 4, 1), (1, 0.25, 1), (1, 1, 4), (1, 1, 0.25)]
+    assert not found.edge
+
+
+def test_no_trial_is_added_where_the_best_has_both_its_sides() -> None:
+    coordinates = fittable("temperatures").coordinates(2)
+    assert search(coordinates, 2, 12, peak(0.7), beyond=6) == search(coordinates, 2, 12, peak(0.7))
+
+
+def test_no_number_goes_further_than_it_may() -> None:
+    coordinates = fittable("weights").coordinates(2)
+    found = search(coordinates, 2, 24, lambda setting: setting.get("weights", BOTH)[1], beyond=12)
+    assert found.best["weights"][1] == FACTOR**FURTHEST
+    assert found.edge
+
+
 def test_several_numbers_are_found_one_after_the_other() -> None:
     def value(setting: dict[str, Any]) -> float:
         _, second, third = setting.get("weights", (1.0,) * 3)

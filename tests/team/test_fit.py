@@ -40,7 +40,7 @@ def test_every_number_can_be_fitted_with_the_same_budget(what: str) -> None:
     team = compose(experts).fit((data.answers, data.condition, None, data.layout), what, budget=4)
     assert team.method == FITTABLE[what].method
     assert team.report is not None
-    assert len(team.report.trials) == 4
+    assert 4 <= len(team.report.trials) <= 4 + 4 // 2  # past an end of what was tried, half as many again
     scores = [trial.score.order for trial in team.report.trials if trial.score is not None]
     assert scores[team.report.chosen] == max(scores)
     assert dict(team.report.best.setting) == dict(team.options)

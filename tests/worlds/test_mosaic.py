@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
+from factordiff.experts.expert import take
 from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import build, read_config, save_expert
 from factordiff.worlds.catalogue import compare_world, world
@@ -83,6 +86,52 @@ def test_a_quartered_expert_says_what_it_says_of_each_quarter(listed: Evaluation
     whole = quartered.log_probs(together(x_small[None]), quartered.encode(condition_together(small)))
     assert whole.shape == (1, 400, 10)
     torch.testing.assert_close(apart(whole.movedim(-1, 1))[0].movedim(1, -1), alone)
+
+
+def test_a_quarter_that_did_not_change_is_not_asked_about_again(
+    listed: EvaluationSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expert = build("trans-ir", {**TINY, "head": "default"}).freeze()
+    condition = condition_together(listed.condition(torch.tensor([3, 200, 7, 1000, 5, 6, 9, 11])))
+    quartered, asked = Quartered(expert), []
+    plain = type(expert).log_probs
+
+    def counted(self: Any, x_t: Tensor, encoded: Any) -> Tensor:
+        asked.append(len(x_t))
+        return plain(self, x_t, encoded)
+
+    monkeypatch.setattr(type(expert), "log_probs", counted)
+    encoded, x_t = quartered.encode(condition), torch.full((2, 400), 10)
+
+    def said(x_t: Tensor, items: list[int]) -> Tensor:
+        """What it says with a memory, held against what it says without one."""
+        rows = torch.tensor(items)
+        found = quartered.log_probs(x_t, take(encoded, rows))
+        alone = Quartered(expert)
+        torch.testing.assert_close(found, alone.log_probs(x_t, take(alone.encode(condition), rows)))
+        asked.pop()
+        return found
+
+    said(x_t, [0, 1])
+    x_t[1, 399] = 3
+    said(x_t, [0, 1])  # one quarter changed
+    said(x_t[1:], [1])
+    assert asked == [8, 1]
+    x_t[0, 0] = x_t[0, 399] = 5
+    said(x_t[[0, 1]], [0, 1])
+    assert asked.pop() == 2
+    several = x_t[[0, 0, 0]]
+    several[1, 0], several[2, 50] = 6, 7  # particles of one item
+    said(several, [0, 0, 0])
+    assert asked.pop() == 2
+    said(several[[1]], [0])
+    said(several[[2]], [0])
+    said(several[[0]], [0])
+    later = quartered.encode(condition)
+    said(x_t, [0, 1])  # of the call before: nothing is remembered, nothing mixed up
+    assert asked.pop() == 8
+    quartered.log_probs(x_t, later)
+    assert asked.pop() == 8
 
 
 def test_mosaics_are_a_pure_function_of_the_seed(listed: EvaluationSet) -> None:

@@ -151,6 +151,37 @@ def test_the_page_has_the_bits_that_were_measured() -> None:
             assert cells[4] == f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
+GLANCE = {  # the columns of the table over all worlds, and the rows that they show
+    "surest": ("fitted:routing", "routing"),
+    "number per expert": ("fitted:mixture", "fitted:product"),
+    "evidence": ("demonstrations", "fitted:evidence"),
+    "learned": ("fitted:learned",),
+    "told": ("told", "views"),
+    "oracle": ("oracle",),
+}
+SAVED = sorted((PAGE.parent / "worlds").glob("*/*/table.json"))
+
+
+@pytest.mark.parametrize("path", SAVED, ids=[path.parent.parent.name for path in SAVED])
+def test_the_glance_over_all_worlds_is_of_their_tables(path: Path) -> None:
+    name, saved = path.parent.parent.name, json.loads(path.read_text())
+    heading, _, *rows = PAGE.read_text().split("<!-- glance -->\n")[1].split("\n<!-- /glance")[0].split("\n")
+    columns = [cell.strip() for cell in heading.split("|")[1:-1]]
+    (row,) = [one for one in rows if one.startswith(f"| `{name}` |")]
+    cells = dict(zip(columns, (cell.strip() for cell in row.split("|")[1:-1]), strict=True))
+    main = saved["about"]["measures"][0]
+    assert cells["figure"].split(",")[0] == main
+    sign, scale, digits = (-1, 1, 3) if main == "bits" else (1, 100, 1)
+    for column, labels in GLANCE.items():
+        there = [label for label in labels if label in saved["rows"]]
+        chosen = there[:1]
+        if column == "number per expert":
+            chosen = sorted(there, key=lambda label: -sign * saved["rows"][label][main])[:1]
+            assert not chosen or f"({chosen[0].removeprefix('fitted:')})" in cells[column]
+        shown = re.findall(r"[0-9.]+", cells[column])[:1]
+        assert shown == [f"{scale * saved['rows'][label][main]:.{digits}f}" for label in chosen], column
+
+
 @pytest.mark.parametrize("name", [*(one[0] for one in HELD_TABLES), "code-prose"])
 def test_the_tables_are_of_the_experts_that_are_shipped(name: str) -> None:
     split = "test" if name == "code-prose" else "held"

@@ -1,7 +1,8 @@
 """A few numbers searched by trying: a grid along one number after the other, then finer steps around the best.
 
 A number at the end of its grid makes the grid longer. Every method gets the same number of trials, whoever asks: half
-of them go into the grids, as long as that allows.
+of them go into the grids, as long as that allows. Where they end while the best is still the last of some number,
+further ones may be spent beyond that end, and nowhere else.
 """
 
 from __future__ import annotations
@@ -115,18 +116,24 @@ def search(
     budget: int,
     value: Callable[[Setting], Value],
     on_trial: Callable[[int, int], None] | None = None,
+    beyond: int = 0,
 ) -> Search:
-    """Try at most `budget` settings, of which the one with the largest value is chosen."""
+    """Try at most `budget` settings, of which the one with the largest value is chosen.
+
+    If it is then at the end of what was tried of some number, at most `beyond` more are tried past that end, until the
+    best has something on either side.
+    """
     Whole(1).read(budget, "budget")
     known: dict[Place, Value] = {}
+    allowed = budget
 
     def tried(place: Place) -> Value | None:
         if place not in known:
-            if len(known) == budget:
+            if len(known) == allowed:
                 return None
             known[place] = value(as_options(coordinates, place, experts))
             if on_trial is not None:
-                on_trial(len(known), budget)
+                on_trial(len(known), max(budget, len(known)))
         return known[place]
 
     here = (0.0,) * len(coordinates)
@@ -139,10 +146,18 @@ def search(
         reach = 1
         if here == before:
             step /= 2
-    values = list(known.values())
-    chosen = values.index(max(values))
+    allowed = budget + beyond
+    while (past := _past_the_ends(coordinates, list(known), _best(known))) and tried(past[0]) is not None:
+        pass
     settings = tuple(as_options(coordinates, place, experts) for place in known)
-    return Search(settings, tuple(values), chosen, _at_edge(coordinates, list(known), chosen))
+    chosen = _best(known)
+    return Search(settings, tuple(known.values()), chosen, _at_edge(coordinates, list(known), chosen))
+
+
+def _best(known: Mapping[Place, Value]) -> int:
+    """Which trial has the largest value; of equals the first."""
+    values = list(known.values())
+    return values.index(max(values))
 
 
 def _reach(coordinates: Sequence[Coordinate], budget: int) -> int:
@@ -189,11 +204,27 @@ def _along(
 
 
 def _at_edge(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> bool:
+    return bool(_ends(coordinates, places, chosen))
+
+
+def _ends(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> list[tuple[int, float]]:
+    """The numbers that are the last tried at the chosen place, each with the way that leads past it."""
+    found = []
     for number, coordinate in enumerate(coordinates):
-        seen = [place[number] for place in places]
-        if not coordinate.choices and places[chosen][number] in (min(seen), max(seen)):
-            return True
-    return False
+        seen, at = [place[number] for place in places], places[chosen][number]
+        if not coordinate.choices:
+            found += [(number, way) for way, end in ((1.0, max(seen)), (-1.0, min(seen))) if at == end]
+    return found
+
+
+def _past_the_ends(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> list[Place]:
+    """The places a step past these ends that a number may be moved to."""
+    here = places[chosen]
+    return [
+        (*here[:number], here[number] + way, *here[number + 1 :])
+        for number, way in _ends(coordinates, places, chosen)
+        if abs(here[number] + way) <= FURTHEST
+    ]
 
 
 def as_options(coordinates: Sequence[Coordinate], place: Sequence[float], experts: int) -> Setting:

@@ -139,14 +139,13 @@ def _numbers(
 ) -> Team:
     known = {key: Score(**one) for key, one in ({} if place is None else place.trials()).items()}
     held = data.sides()[1]
-    total = how.budget * len(held)
     tried = 0
 
     def score(setting: dict[str, Any]) -> Score:
         nonlocal tried
         key = json.dumps(setting, sort_keys=True)
         if key not in known:
-            before = tried * len(held)
+            before, total = tried * len(held), max(how.budget, tried + 1) * len(held)
             known[key] = answered(
                 _with(team, wanted.method, setting),
                 held,
@@ -156,7 +155,7 @@ def _numbers(
             if place is not None:
                 place.keep({key: asdict(one) for key, one in known.items()})
         tried += 1
-        tell("answering held-out items", tried * len(held), total)
+        tell("answering held-out items", tried * len(held), max(how.budget, tried) * len(held))
         return known[key]
 
     scores: list[Score] = []
@@ -165,7 +164,7 @@ def _numbers(
         scores.append(score(setting))
         return scores[-1].order
 
-    found = search(wanted.coordinates(len(team)), len(team), how.budget, value)
+    found = search(wanted.coordinates(len(team)), len(team), how.budget, value, beyond=how.budget // 2)
     trials = tuple(Trial(*one) for one in zip(found.settings, scores, strict=True))
     report = FitReport(wanted.what, wanted.method, trials, found.chosen, 0, len(held), edge=found.edge)
     return replace(_with(team, wanted.method, found.best), report=report)

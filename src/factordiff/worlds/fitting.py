@@ -60,6 +60,7 @@ def fit_numbers(
         setting.budget,
         value,
         on_trial=lambda done, total: setting.tell(stage, done, total),
+        beyond=setting.budget // 2,
     )
     runs = len(found.values)
     setting.tell(stage, runs, runs)  # it may have needed fewer
