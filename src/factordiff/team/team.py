@@ -179,7 +179,7 @@ def compose(
     layout: tuple[int, int] | None = None,
     reveal: str | RevealRule | None = None,
     objectives: Sequence[str] | None = None,
-    engine: Engine | AutoEngine | Literal["auto"] = "auto",
+    engine: Engine | AutoEngine | Literal["auto"] | None = "auto",
     device: torch.device | str | None = "cpu",
     **options: Any,
 ) -> Team:
@@ -209,7 +209,7 @@ def compose(
         raise InvalidInput(
             f"experts: expected a list of experts, or experts by name, got {type(experts).__name__}"
         )
-    if engine == "auto":
+    if engine in (None, "auto"):
         engine = AutoEngine()
     if not isinstance(engine, Engine | AutoEngine):
         raise InvalidInput(f"engine: expected 'auto' or an Engine, got {shown(engine)}")
