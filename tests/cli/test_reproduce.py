@@ -149,7 +149,7 @@ from rich.console import Console
 from factordiff.cli.reproduction import ReproduceRequest, reproduce
 request = ReproduceRequest(
     name="single-experts", limit=1, device="cpu", out=Path({str(tmp_path)!r}), batch=0, only="trans-full", part="1/1",
-    minutes=0, seed=0, steps=1, particles=2, dtype="auto", experts=[], compile=None, commit="",
+    minutes=0, seed=0, steps=1, particles=2, dtype="auto", experts=[], compile=None,
 )
 reproduce(request, Console())
 """

@@ -66,3 +66,12 @@ def test_without_a_tree_the_installed_version_is_said(
 def test_versions_are_not_cut_as_commits_are() -> None:
     assert short("factordiff 10.20.300") == "factordiff 10.20.300"
     assert short("0123456789" * 4 + "-changed") == "012345678901-changed"
+
+
+def test_code_without_its_repository_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_version, "_of_installed", lambda package: "")
+    monkeypatch.setenv("FACTORDIFF_COMMIT", "abc")
+    monkeypatch.setattr(code_version, "_of_tree", lambda package: "")
+    assert code_version.commit.__wrapped__() == "abc"
+    monkeypatch.setattr(code_version, "_of_tree", lambda package: "its own")
+    assert code_version.commit.__wrapped__() == "its own"

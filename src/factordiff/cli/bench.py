@@ -30,7 +30,7 @@ def bench(
     rule: Annotated[
         str, Option(help="The adaptive rule: product:0.99, margin:0.995, entropy:0.005 ...")
     ] = DEFAULT_RULE,
-    split: Annotated[str, Option(help="test, validation, official or unseen.")] = "test",
+    split: Annotated[str, Option(help="validation, test, official or unseen.")] = "validation",
     limit: Annotated[int | None, Option(help="Only the first N queries of the fixed list.")] = None,
     rounds: Annotated[int, Option(help="Ask each query so often, with other demonstrations.")] = 1,
     slow_limit: Annotated[int | None, Option(help="Queries of the straightforward loop.")] = None,
@@ -40,7 +40,6 @@ def bench(
     ] = None,
     steps: Annotated[int, Option(help="Steps of the straightforward loop.")] = 128,
     out: Annotated[Path | None, Option(help="Write everything measured here as JSON.")] = None,
-    code: Annotated[str, Option("--commit", help="Name of the code, where git does not know it.")] = "",
 ) -> None:
     """Measure the sampler against the straightforward 128-step loop of the same experts.
 
@@ -95,7 +94,7 @@ def bench(
         "device": device_name(where) if cuda else f"{device_name(where)}, {torch.get_num_threads()} threads",
         "torch": torch.__version__,
         "dtype": str(networks[0].dtype),
-        "commit": code or commit(),
+        "commit": commit(),
         "data": dataset.artefact.sha256,
         "experts": names,
         "weights": [weight_hash(find_expert(name).folder) for name in names],

@@ -41,7 +41,6 @@ def reproduce_command(
         bool | None,
         Option(help="Compile the experts and record their passes; by default in full runs on a GPU."),
     ] = None,
-    commit: Annotated[str, Option(help="Name of the code, where git does not know it.")] = "",
 ) -> None:
     """Run an experiment of the paper; interrupted runs continue, and finished rows are not run again.
 

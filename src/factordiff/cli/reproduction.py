@@ -68,7 +68,6 @@ class ReproduceRequest:
     dtype: str
     experts: list[str] | None
     compile: bool | None
-    commit: str
 
 
 def reproduce(request: ReproduceRequest, console: Console) -> None:
@@ -153,7 +152,7 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
     context = RunContext(
         request.out / RECORDS,
         device_name(device),
-        request.commit or commit(),
+        commit(),
         machines,
         _part(request.part),
         deadline,

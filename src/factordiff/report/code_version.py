@@ -11,6 +11,9 @@ from pathlib import Path
 
 CHANGED = "-changed"
 PACKAGE = Path(__file__).resolve().parent.parent
+NAMED = (
+    "FACTORDIFF_COMMIT"  # the environment's word on the commit, where the code travels without its repository
+)
 PROJECT = Path("src") / PACKAGE.name  # where the package lies in the project's own tree
 
 
@@ -22,8 +25,11 @@ def short(name: str) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the code, with a mark if files were changed; of an installed package its version."""
-    return _of_tree(PACKAGE) or _of_installed(PACKAGE) or "unknown"
+    """The commit of the code, with a mark if files were changed; of an installed package its version.
+
+    Where neither is known, $FACTORDIFF_COMMIT may name it.
+    """
+    return _of_tree(PACKAGE) or _of_installed(PACKAGE) or os.environ.get(NAMED) or "unknown"
 
 
 def _of_tree(package: Path) -> str:
