@@ -19,6 +19,9 @@ FACTOR_TABLE = "composition/factor_names.py"
 FACTOR_WORDS = {"pixel", "row", "column", "component", "whole", "block", "near"}
 RULES_BY_NAME = "sampling/rules.py"
 REVEAL_RULES = {"Ancestral", "ByConfidence", "ByMargin", "ByEntropy", "ByProduct", "ByBlock", "Repaired"}
+WRITER = "files.py"
+PUTS_IN_PLACE = {"replace", "rename", "renames", "link", "mkstemp", "NamedTemporaryFile"}
+UNPACKS_A_FOLDER = {"report/tarball.py"}  # of files that are whole by then
 A_TABLE = 6  # of the seven names of factors
 A_PARSER = 3  # of the seven kinds of rules
 
@@ -88,6 +91,21 @@ def one_parser_of_rules(sources: Sources) -> Iterator[str]:
                     yield f"{place}:{node.lineno} makes rules of names: {RULES_BY_NAME} does (`reveal_rule`)"
 
 
+def one_atomic_write(sources: Sources) -> Iterator[str]:
+    """Files are whole or not there, by one function."""
+    for place, source in sources.items():
+        if place == WRITER or place in UNPACKS_A_FOLDER:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            owner, name = ast.unparse(node.func.value), node.func.attr
+            moves = name in PUTS_IN_PLACE and owner in {"os", "shutil", "tempfile"}
+            # A path is replaced by one argument; a text replaces two.
+            if moves or (name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords):
+                yield f"{place}:{node.lineno} puts a file in its place: {WRITER} does it (`write_whole`)"
+
+
 def _module(place: str) -> str:
     return "factordiff." + place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
@@ -124,4 +142,11 @@ def _words(node: ast.AST) -> set[str]:
     return {text.split(":")[0] for text in texts}
 
 
-RULES = (one_class_of_a_name, no_cycles, one_loader, one_table_of_factors, one_parser_of_rules)
+RULES = (
+    one_class_of_a_name,
+    no_cycles,
+    one_loader,
+    one_table_of_factors,
+    one_parser_of_rules,
+    one_atomic_write,
+)

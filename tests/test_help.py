@@ -41,9 +41,11 @@ EXAMPLES = examples()
 LONG = {
     "card",  # a training and two evaluations before
     "compare",  # tests/worlds compares smaller worlds
+    "data build",  # tests/cli/test_data.py builds as much
     "data fetch",  # 100 MB by pip
     "data measure",  # all 178 tasks, by the generators
     "data more",  # 120 tasks, by the generators
+    "train",  # tests/cli/test_train.py trains smaller networks
 }
 # What has to be there already, and the commands that people would have run before.
 BEFORE = {

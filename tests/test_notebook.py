@@ -42,6 +42,7 @@ def outputs(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_it_is_stored_with_what_it_shows(execute: ModuleType, stored: dict[str, Any]) -> None:
     """Run anew, every cell shows what is stored; if weights or code changed: `make notebook`."""
     assert execute.differences(stored, execute.executed(stored)) == []

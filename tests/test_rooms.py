@@ -42,6 +42,8 @@ BROKEN = [
         {"composition/x.py": "X = 'pixel, row, column, block:2x2, component, near:2, or labels'"},
     ),
     ("one_parser_of_rules", {"web/x.py": PARSER}),
+    ("one_atomic_write", {"report/x.py": "os.replace(temporary, target)"}),
+    ("one_atomic_write", {"report/x.py": "path.with_suffix('.part').replace(path)"}),
 ]
 KEPT = [
     ("one_class_of_a_name", {"arc/x.py": "class _Pair: ...", "worlds/x.py": "class _Pair: ..."}),
@@ -55,6 +57,8 @@ KEPT = [
     ("one_loader", {"networks/named.py": "expert = load_expert(folder)"}),
     ("one_table_of_factors", {"worlds/x.py": "X = ('pixel', 'component', 'whole')"}),
     ("one_parser_of_rules", {"sampling/rules.py": PARSER}),
+    ("one_atomic_write", {"files.py": "os.replace(temporary, target)"}),
+    ("one_atomic_write", {"web/x.py": "text.replace('a', 'b')\nreplace(state, x_t=x_t)"}),
 ]
 
 
@@ -73,5 +77,5 @@ def test_every_rule_is_shown_to_be_breakable() -> None:
 
 
 def test_what_is_said_once_is_said() -> None:
-    for home in (rooms.LOADER, rooms.FACTOR_TABLE, rooms.RULES_BY_NAME):
+    for home in (rooms.LOADER, rooms.FACTOR_TABLE, rooms.RULES_BY_NAME, rooms.WRITER):
         assert home in SOURCES

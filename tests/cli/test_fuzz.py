@@ -173,13 +173,13 @@ def check(lines: Iterable[list[str]], desk: Desk, moment: float, monkeypatch: py
     assert not wrong, f"{len(wrong)} of {number + 1}:\n" + "\n".join(wrong)
 
 
-def test_150_command_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    check((drawn(desk, number) for number in range(150)), desk, 0.2, monkeypatch)
+def test_60_command_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    check((drawn(desk, number) for number in range(60)), desk, 0.2, monkeypatch)
 
 
 @pytest.mark.slow
 def test_2000_command_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    check((drawn(desk, number) for number in range(150, 2_150)), desk, 0.5, monkeypatch)
+    check((drawn(desk, number) for number in range(60, 2_060)), desk, 0.5, monkeypatch)
 
 
 @pytest.mark.slow

@@ -118,21 +118,13 @@ def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> No
     (one,) = tiny_experts(tmp_path, ("trans-full",), sure=False)
 
     def steps(seed: int) -> str:
-        options = [
-            "--experts",
-            one,
-            "--method",
-            "vote",
-            "--seed",
-            str(seed),
-            "--trace",
-            str(tmp_path / "t.json"),
-        ]
-        assert run(app, ["solve", str(tmp_path / "plus.json"), *options]).exit_code == 0
+        drawn = f"--experts {one} --method vote --runs 2 --attempts 1 --seed {seed} --trace {tmp_path}/t.json"
+        assert run(app, ["solve", str(tmp_path / "plus.json"), *drawn.split()]).exit_code == 0
         return (tmp_path / "t.json").read_text()
 
-    assert steps(1) == steps(1)
-    assert steps(1) != steps(2)
+    first = steps(1)
+    assert steps(1) == first
+    assert steps(2) != first
 
 
 def test_exact_takes_a_pass_per_cell(experts: str, tmp_path: Path) -> None:

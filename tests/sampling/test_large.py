@@ -135,11 +135,16 @@ def drawn(composition: Composition, rule: RevealRule, experts: list[Words], engi
     return sample(experts, composition, x_t, **settings)
 
 
+@pytest.mark.parametrize("rules", [2, pytest.param(len(RULES), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_chunk_by_chunk_a_run_is_the_run_at_once(name: str, all_are_large: Callable[[], None]) -> None:
+def test_chunk_by_chunk_a_run_is_the_run_at_once(
+    name: str, rules: int, all_are_large: Callable[[], None]
+) -> None:
     composition = COMPOSITIONS[name]
     experts = [Words(seed, 7) for seed in (1, 2, 3)]
-    allowed = {key: rule for key, rule in RULES.items() if composition.target(3) is None or not rule.repairs}
+    first = rules * list(COMPOSITIONS).index(name)  # every rule has its turn
+    turns = [list(RULES.items())[(first + more) % len(RULES)] for more in range(rules)]
+    allowed = {key: rule for key, rule in turns if composition.target(3) is None or not rule.repairs}
     plain = {key: drawn(composition, rule, experts, None) for key, rule in allowed.items()}
     all_are_large()
     few = 3 * 7 * 8 * 5  # bytes: five cells at a time

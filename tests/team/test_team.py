@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff import ByConfidence, Evidence, Mixture, TabularExpert, compose, feynman_kac
+from factordiff import ByConfidence, Evidence, Mixture, SuperDiff, TabularExpert, compose, feynman_kac, rne
 from factordiff.composition.factor_names import partition
 from factordiff.composition.factors import blocks
 from factordiff.composition.method import specs
@@ -135,7 +135,16 @@ def test_a_partition_can_be_given_as_it_is() -> None:
             InvalidInput,
             "takes particles, selection and resampling",
         ),
+        ({"method": Mixture([1, 2, 3])}, InvalidInput, "weights: expected 2 numbers, one per expert, got 3"),
+        ({"method": SuperDiff(bias=[1])}, InvalidInput, "bias: expected 2 numbers, one per expert, got 1"),
+        ({"method": rne(weights=[1])}, InvalidInput, "weights: expected 2 numbers, one per expert, got 1"),
+        ({"method": feynman_kac([1])}, InvalidInput, "beta: expected 2 numbers, one per expert, got 1"),
+        ({"method": feynman_kac(), "particles": 0}, InvalidInput, "particles: expected a whole number from"),
+        ({"method": feynman_kac(), "selection": "best"}, InvalidInput, "selection: expected one of draw"),
         ({"method": 3}, InvalidInput, "method: expected a name or a Composition, got int"),
+        ({"experts": 3}, InvalidInput, "experts: expected a list of experts, or experts by name, got int"),
+        ({"engine": "turbo"}, InvalidInput, "engine: expected 'auto' or an Engine, got 'turbo'"),
+        ({"layout": (8,)}, InvalidInput, r"layout: expected a list of two, each .*, got \(8,\)"),
         ({"objectives": ["full"]}, InvalidInput, "objectives: expected 2, one per expert, got 1"),
         ({"reveal": 7}, InvalidInput, "reveal: expected a name or a reveal rule, got 7"),
         ({"temperatures": ["hot", 1]}, InvalidInput, "positive number for left, got 'hot'"),
@@ -174,7 +183,7 @@ def test_a_composition_of_ones_own_is_a_method() -> None:
     named = compose(chains(), "fkc", particles=3).sample(blank)
     assert torch.equal(corrected.particles, named.particles)
     assert compose(chains(), feynman_kac()).sample(blank).particles.shape[1] == 8
-    assert "Mixture" in repr(compose(chains(), Mixture([1.0, 2.0])))
+    assert "; Mixture([1.0, 2.0]); reveal fast" in repr(compose(chains(), Mixture([1.0, 2.0])))
 
 
 def test_objectives_of_ones_own_experts() -> None:

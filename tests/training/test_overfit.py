@@ -22,8 +22,17 @@ class OneBatch(Flips):
         return self.draw(0, 0, torch.arange(items))
 
 
-@pytest.mark.parametrize("backbone", ["trans-ir", "conv-ir"])
-@pytest.mark.parametrize("objective", JUDGED_BY)
+@pytest.mark.parametrize(
+    ("backbone", "objective"),
+    [
+        ("trans-ir", "full"),
+        ("conv-ir", "occupancy"),
+        ("trans-ir", "color"),
+        pytest.param("conv-ir", "full", marks=pytest.mark.slow),
+        pytest.param("trans-ir", "occupancy", marks=pytest.mark.slow),
+        pytest.param("conv-ir", "color", marks=pytest.mark.slow),
+    ],
+)
 def test_a_small_batch_by_heart(backbone: str, objective: str) -> None:
     side, steps = 4, 160
     network: dict[str, object] = {

@@ -15,7 +15,7 @@ from typing import Any
 from factordiff.web.library import Library
 from factordiff.web.limits import Limits
 from factordiff.web.listening import listen
-from factordiff.web.protection import LOOPBACK
+from factordiff.web.middleware import LOOPBACK
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.running import make_server
 from factordiff.web.server import build_server

@@ -15,7 +15,7 @@ import torch
 
 from factordiff.web.limits import Limits
 from factordiff.web.listening import listen
-from factordiff.web.protection import LOOPBACK
+from factordiff.web.middleware import LOOPBACK
 from factordiff.web.running import make_server
 from factordiff.web.server import build_server
 from tests.web.stubs import copying

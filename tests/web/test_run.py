@@ -95,7 +95,7 @@ def assert_the_solvers(event: dict, solved: Answer) -> None:
     assert event["executed_passes"] == solved.executed_passes
 
 
-@pytest.mark.parametrize("method", ["routing", "fkc", "vote"])
+@pytest.mark.parametrize("method", ["routing", "vote", pytest.param("fkc", marks=pytest.mark.slow)])
 def test_what_is_left_out_is_as_the_command_line_has_it(registry: ExpertRegistry, method: str) -> None:
     """Only the task, the method and the seed: the answers are those of a team with its own defaults."""
     events: list[dict] = []

@@ -78,7 +78,7 @@ def play(
     from factordiff.experts.registry import SMALL
     from factordiff.web.limits import Limits
     from factordiff.web.listening import listen
-    from factordiff.web.protection import LOOPBACK
+    from factordiff.web.middleware import LOOPBACK
     from factordiff.web.registry import ExpertRegistry
     from factordiff.web.running import make_server
     from factordiff.web.server import build_server

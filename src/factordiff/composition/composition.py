@@ -84,18 +84,37 @@ class Composition(ABC):
         return None
 
 
+class PerExpert(tuple[float, ...]):
+    """A number for each expert."""
+
+
+def check_lengths(composition: Composition, experts: int) -> None:
+    """Refuse a composition whose numbers, or those of one inside it, are of more or fewer experts."""
+    for name, value in getattr(composition, "__dict__", {}).items():
+        if isinstance(value, PerExpert):
+            check_length(name, value, experts)
+        elif isinstance(value, Composition):
+            check_lengths(value, experts)
+
+
+def check_length(name: str, given: Sequence[float], experts: int) -> None:
+    """Refuse more or fewer numbers than experts."""
+    if len(given) != experts:
+        raise InvalidInput(f"{name}: expected {experts} numbers, one per expert, got {len(given)}")
+
+
 def per_expert(
     name: str, given: Sequence[float] | None, experts: int, default: float, like: Tensor
 ) -> Float[Tensor, " expert"]:
     """One number per expert as a tensor: the given ones, or the default for each."""
-    if given is not None and len(given) != experts:
-        raise InvalidInput(f"{name}: expected {experts} numbers, one per expert, got {len(given)}")
+    if given is not None:
+        check_length(name, given, experts)
     numbers = [default] * experts if given is None else list(given)
     # Filled in place: a copy from the host could not be part of a recorded step.
     return torch.cat([like.new_full((1,), number) for number in numbers])
 
 
-def checked(name: str, given: Floats | None, *, positive: bool) -> tuple[float, ...] | None:
+def checked(name: str, given: Floats | None, *, positive: bool) -> PerExpert | None:
     """The given numbers as floats; negative, non-finite (or, if `positive`, zero) ones are refused."""
     if given is None:
         return None
@@ -107,4 +126,4 @@ def checked(name: str, given: Floats | None, *, positive: bool) -> tuple[float, 
                 f"{name}: expected finite {wanted} numbers, one per expert, got {list(numbers)}"
             )
     check_sizes(name, numbers)
-    return numbers
+    return PerExpert(numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, checked, per_expert
+from factordiff.composition.composition import Composed, Composition, PerExpert, checked, per_expert
 from factordiff.composition.method import declare
 from factordiff.composition.options import WEIGHTS
 from factordiff.errors import InvalidInput
@@ -48,7 +48,7 @@ class Mixture(Composition):
         return "Mixture()" if self.weights is None else f"Mixture({list(self.weights)})"
 
 
-def checked_weights(weights: Floats | None) -> tuple[float, ...] | None:
+def checked_weights(weights: Floats | None) -> PerExpert | None:
     """The weights of a mixture as floats: finite, non-negative, some positive."""
     numbers = checked("weights", weights, positive=False)
     if numbers is not None and not sum(numbers) > 0:

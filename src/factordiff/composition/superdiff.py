@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from factordiff.composition.composition import Composed, Composition, per_expert
+from factordiff.composition.composition import Composed, Composition, PerExpert, per_expert
 from factordiff.composition.method import declare
 from factordiff.composition.mixture import checked_weights, mixture
 from factordiff.composition.options import BIAS, WEIGHTS, Option, check_sizes
@@ -77,13 +77,15 @@ class SuperDiff(Composition):
         return f"SuperDiff(weights={self.weights}, temperature={self.temperature}, bias={self.bias})"
 
 
-def checked_bias(bias: Floats | None) -> tuple[float, ...] | None:
+def checked_bias(bias: Floats | None) -> PerExpert | None:
     """The biases as finite floats."""
-    numbers = None if bias is None else as_floats("bias", bias)
-    if numbers is not None and not all(math.isfinite(b) for b in numbers):
+    if bias is None:
+        return None
+    numbers = as_floats("bias", bias)
+    if not all(math.isfinite(b) for b in numbers):
         raise InvalidInput(f"bias: expected finite numbers, one per expert, got {list(numbers)}")
-    check_sizes("bias", numbers or ())
-    return numbers
+    check_sizes("bias", numbers)
+    return PerExpert(numbers)
 
 
 def responsibilities(

@@ -62,13 +62,13 @@ class ConvIR(RefinementNetwork):
         ready["pair_rotation"] = self._pair_rotation.to(dtype)
         return ready
 
-    def embed_told(self, weights: Weights, told: ItemEncoding) -> Planes:
+    def embed_item(self, weights: Weights, item: ItemEncoding) -> Planes:
         """The told canvases convolved, and what the demonstrations say; with latents also where each cell is."""
-        planes = cond.as_planes(told.channels, self.config.layout)
+        planes = cond.as_planes(item.channels, self.config.layout)
         cells = same_size(planes, weights["embed.query"]) + weights["embed.bias"]
-        if told.field is not None:
-            cells = cells + told.field.permute(0, 3, 1, 2)
-        return cells if told.latents is None else cells + weights["positions"]
+        if item.field is not None:
+            cells = cells + item.field.permute(0, 3, 1, 2)
+        return cells if item.latents is None else cells + weights["positions"]
 
     def pair_tokens(
         self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames
@@ -138,10 +138,10 @@ class ConvIR(RefinementNetwork):
 
     def _convolve(self, planes: Planes, weights: Weights, block: int, encoded: Encoded) -> Planes:
         """One residual block: the paper's injects the context, ours also scales and gates by it."""
-        told, name, groups = encoded.modulation[:, block], f"blocks.{block}", self.config.groups
+        modulation, name, groups = encoded.modulation[:, block], f"blocks.{block}", self.config.groups
         if encoded.keys is None:
-            return planes + convolved(planes, weights, name, told[:, 0], groups)
-        scale, injection, gate = told[:, 3:].unbind(1)
+            return planes + convolved(planes, weights, name, modulation[:, 0], groups)
+        scale, injection, gate = modulation[:, 3:].unbind(1)
         return planes + gate[:, :, None, None] * convolved(planes, weights, name, injection, groups, scale)
 
     def readout(self, weights: Weights, state: Planes) -> CellLogProbs:

@@ -67,11 +67,11 @@ class Network(nn.Module, ABC):
         """The weights in the form a pass wants them; runs once per step."""
 
     @abstractmethod
-    def told(self, condition: Any) -> tuple[Tensor, ...]:
+    def tensors_of_condition(self, condition: Any) -> tuple[Tensor, ...]:
         """What reaches the network of a condition; one that it cannot take is refused."""
 
     @abstractmethod
-    def encode_told(self, weights: Weights, *told: Tensor) -> tuple[Any, Any]:
+    def encode_tensors(self, weights: Weights, *given: Tensor) -> tuple[Any, Any]:
         """What every pass needs to know about an item, and what was read of its condition on the way."""
 
     def codes(self, weights: Weights, read: Any) -> Float[Tensor, "item frame context"]:
@@ -88,7 +88,7 @@ class Network(nn.Module, ABC):
 
     def encode(self, condition: Any) -> Any:
         """What `log_probs` needs about each item, computed once."""
-        return self.encode_told(self.ready(), *self.told(condition))[0]
+        return self.encode_tensors(self.ready(), *self.tensors_of_condition(condition))[0]
 
     def log_probs(self, x_t: Tokens, encoded: Any) -> CellLogProbs:
         """Normalised log-probabilities at every cell, with SUBS."""

@@ -114,15 +114,15 @@ class RefinementNetwork(Network):
         read: Float[Tensor, "item frame ..."],
     ) -> Encoded:
         """Embed the query and compute every block's modulation from what the demonstrations said."""
-        told = encode_item(self.config, weights, query, inputs, outputs, present, read)
+        item = encode_item(self.config, weights, query, inputs, outputs, present, read)
         keys = values = None
-        if told.latents is not None:
-            keys, values = latent_keys_values(weights, self.blocks, told.latents, self.config.heads)
-        modulation = modulations(weights, self.blocks, told.context)
-        return Encoded(self.embed_told(weights, told), modulation, keys, values)
+        if item.latents is not None:
+            keys, values = latent_keys_values(weights, self.blocks, item.latents, self.config.heads)
+        modulation = modulations(weights, self.blocks, item.context)
+        return Encoded(self.embed_item(weights, item), modulation, keys, values)
 
     @abstractmethod
-    def embed_told(self, weights: Weights, told: ItemEncoding) -> Float[Tensor, "item ..."]:
+    def embed_item(self, weights: Weights, item: ItemEncoding) -> Float[Tensor, "item ..."]:
         """The part of the embedded input that is the same in every pass: the query, the field, where cells are."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class RefinementNetwork(Network):
         )
         return self.parts.readout(weights, z_high)
 
-    def told(self, condition: Any) -> tuple[Tensor, ...]:
+    def tensors_of_condition(self, condition: Any) -> tuple[Tensor, ...]:
         """The query, the demonstrations' inputs and outputs, and which of them are there."""
         if not isinstance(condition, Condition):
             raise InvalidInput(
@@ -162,18 +162,18 @@ class RefinementNetwork(Network):
             )
         return (*condition.grids(self.config.sees_sizes), condition.present)
 
-    def encode_told(self, weights: Weights, *told: Tensor) -> tuple[Any, Tensor]:
+    def encode_tensors(self, weights: Weights, *given: Tensor) -> tuple[Any, Tensor]:
         """What every pass needs to know about an item, and what its demonstrations said."""
-        query, inputs, outputs, present = told
+        query, inputs, outputs, present = given
         read = self.parts.read(weights, inputs, outputs)
         return self.parts.encode_with(weights, query, inputs, outputs, present, read), read
 
     def encode(self, condition: Any) -> Any:
         """What `log_probs` needs about each item, computed once per query."""
-        told = self.told(condition)
+        given = self.tensors_of_condition(condition)
         if condition.query.device.type == "cpu":  # elsewhere looking would mean waiting
             condition.check()
-        return self.encode_told(self.ready(), *told)[0]
+        return self.encode_tensors(self.ready(), *given)[0]
 
     def codes(
         self, weights: Weights, read: Float[Tensor, "item frame ..."]

@@ -103,7 +103,7 @@ class SequenceTransformer(Network):
         """The weights as they are, and the rotation in their precision."""
         return {**weights, "rotation": self._rotation.to(weights["embed"].dtype)}
 
-    def told(self, condition: Any) -> tuple[Tensor, ...]:
+    def tensors_of_condition(self, condition: Any) -> tuple[Tensor, ...]:
         """It is told nothing."""
         if condition is not None:
             raise InvalidInput(
@@ -112,7 +112,7 @@ class SequenceTransformer(Network):
             )
         return ()
 
-    def encode_told(self, weights: Weights, *told: Tensor) -> tuple[None, None]:
+    def encode_tensors(self, weights: Weights, *given: Tensor) -> tuple[None, None]:
         """Nothing to know."""
         return None, None
 

@@ -97,10 +97,10 @@ class TransIR(RefinementNetwork):
         table = weights["positions.row"][:tall, None] + weights["positions.column"][None, :wide]
         return table[:height, :width].flatten(0, 1), self._coarse(table.flatten(0, 1))
 
-    def embed_told(self, weights: Weights, told: ItemEncoding) -> Hidden:
+    def embed_item(self, weights: Weights, item: ItemEncoding) -> Hidden:
         """A sum of tables, of positions and of what the demonstrations say there."""
-        cells = told.channels @ weights["table.query"] + weights["positions"]
-        return cells if told.field is None else cells + told.field.flatten(1, 2)
+        cells = item.channels @ weights["table.query"] + weights["positions"]
+        return cells if item.field is None else cells + item.field.flatten(1, 2)
 
     def pair_tokens(self, weights: Weights, inputs: cond.Frames, outputs: cond.Frames) -> Hidden:
         """Each pair's cells (or patches of cells), run once through the same blocks."""

@@ -25,6 +25,7 @@ VERSION = 1
 SHIPPED_TEAMS = SHIPPED / "teams"
 EXPERT = Parts({"name": String(), "expert": String(4_096), "weights": Maybe(String())}, optional=("weights",))
 ROUTER = Parts({"folder": String(4_096), "weights": String()})
+LAYOUT = Two(Whole(1, 100_000))
 TEAM = Parts(
     {
         "version": Whole(),
@@ -32,7 +33,7 @@ TEAM = Parts(
         "method": String(),
         "options": Named(),
         "reveal": String(),
-        "layout": Maybe(Two(Whole(1, 100_000))),
+        "layout": Maybe(LAYOUT),
     }
 )
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from factordiff.composition.composition import Composition
+from factordiff.composition.composition import Composition, check_lengths
 from factordiff.composition.factor_names import check_factors, factors_named
 from factordiff.composition.method import Method, spec
-from factordiff.composition.options import PARTICLES, SELECTION
+from factordiff.composition.options import PARTICLES, RESAMPLING, SELECTION
 from factordiff.composition.router import Router
 from factordiff.devices import device_named
 from factordiff.engine.auto import AutoEngine
@@ -31,7 +31,8 @@ from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
-from factordiff.team.file import read_team, save_team
+from factordiff.schema.bound import shown
+from factordiff.team.file import LAYOUT, read_team, save_team
 from factordiff.team.fit import Progress, check_router, diagnose_team, fit_options, fit_team
 from factordiff.team.members import ExpertLike, named_expert, with_names_apart
 from factordiff.tensors import Numbers, as_tensor
@@ -77,7 +78,9 @@ class Team:
         return len(self.members)
 
     def __repr__(self) -> str:
-        parts = [" + ".join(map(repr, self.members)), self.method_name]
+        # A composition of one's own shows its numbers, unless it shows nothing but where it is in memory.
+        bare = isinstance(self.method, str) or type(self.method).__repr__ is object.__repr__
+        parts = [" + ".join(map(repr, self.members)), self.method_name if bare else repr(self.method)]
         parts += [f"{name} {_shown(value)}" for name, value in self.options.items()]
         parts.append(f"reveal {self.reveal}")
         return f"Team({'; '.join(parts)})"
@@ -176,7 +179,7 @@ def compose(
     layout: tuple[int, int] | None = None,
     reveal: str | RevealRule | None = None,
     objectives: Sequence[str] | None = None,
-    engine: Engine | AutoEngine | None = None,
+    engine: Engine | AutoEngine | Literal["auto"] | None = "auto",
     device: torch.device | str | None = "cpu",
     **options: Any,
 ) -> Team:
@@ -189,7 +192,7 @@ def compose(
     `whole`) or labels. Lists, numpy arrays and tensors are taken alike. `reveal` is `fast`, `exact`, a rule's name such
     as `margin:0.9`, or a rule; by default what suits the method: `exact` for `evidence`, which learns on the way,
     `fast` for the others. `objectives` say what experts of one's own were trained on, for methods that ask (`views`).
-    `engine` is chosen for each request by its size and the device unless one is given; it changes no result.
+    `engine` is `auto`, chosen for each request by its size and the device, or an `Engine`; it changes no result.
 
     >>> from factordiff.toy.painting import painters
     >>> compose(dict(zip(("edges", "middle"), painters())), temperatures={"middle": 0.5})
@@ -202,6 +205,16 @@ def compose(
                 "a list to set others"
             )
         return compose(**read_team(experts), engine=engine, device=device)
+    if not isinstance(experts, Iterable):
+        raise InvalidInput(
+            f"experts: expected a list of experts, or experts by name, got {type(experts).__name__}"
+        )
+    if engine in (None, "auto"):
+        engine = AutoEngine()
+    if not isinstance(engine, Engine | AutoEngine):
+        raise InvalidInput(f"engine: expected 'auto' or an Engine, got {shown(engine)}")
+    if layout is not None:
+        layout = LAYOUT.read(layout, "layout")
     device = device_named(device)
     named = experts.items() if isinstance(experts, Mapping) else [(None, expert) for expert in experts]
     members = [named_expert(name, expert, number, device) for number, (name, expert) in enumerate(named)]
@@ -225,7 +238,7 @@ def compose(
         check_factors(given["factors"])
     if reveal is None:
         reveal = spec(method).reveal if isinstance(method, str) else "fast"
-    team = Team(tuple(members), method, given, layout, reveal, engine or AutoEngine(), device)
+    team = Team(tuple(members), method, given, layout, reveal, engine, device)
     reveal_rule(reveal)
     if method == "learned":
         check_router(team)
@@ -238,20 +251,22 @@ def compose(
 
 def _composed(composition: Composition, experts: int, options: Mapping[str, Any]) -> Method:
     """A composition of one's own as a method; one with a target is decoded with particles."""
+    check_lengths(composition, experts)
     if composition.target(experts) is None:
         if options:
             raise InvalidInput(
                 f"{next(iter(options))}: a composition carries its own numbers; set them where it is made"
             )
         return Method(type(composition).__name__, composition)
-    unknown = sorted(options.keys() - {"particles", "selection", "resampling"})
+    decoding = {option.name: option for option in (PARTICLES, SELECTION, RESAMPLING)}
+    unknown = sorted(options.keys() - decoding.keys())
     if unknown:
         raise InvalidInput(
             f"{unknown[0]}: a composition carries its own numbers; with a target it takes particles, selection and "
             "resampling"
         )
-    usual = {"particles": PARTICLES.default, "selection": SELECTION.default}
-    return Method(type(composition).__name__, composition, 1.0, **{**usual, **options})
+    settings = {name: option.check(options.get(name), ()) for name, option in decoding.items()}
+    return Method(type(composition).__name__, composition, 1.0, **settings)
 
 
 def _shown(value: Any) -> str:

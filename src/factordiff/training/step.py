@@ -59,16 +59,16 @@ class Loss(nn.Module):
 
         A batch is what the network is told, and then x_0, x_t and t.
         """
-        *told, x_0, x_t, t = batch
+        *given, x_0, x_t, t = batch
         weights = self.network.weights(self.dtype)
-        encoded, read = self.network.encode_told(weights, *told)
+        encoded, read = self.network.encode_tensors(weights, *given)
         logits = self.network.logits(weights, x_t, encoded)
         # Revealed cells carry no loss, so SUBS is not needed here; its -inf would only endanger the gradient.
         log_probs = torch.log_softmax(logits, -1)
         loss = diffusion_loss(self.cell_loss, log_probs, x_0, x_t, t) * (self.rows / self.batch)
         if self.agreement > 0.0:
             codes = self.network.codes(weights, read)
-            loss = loss + self.agreement * agreement_loss(codes, present=told[-1], batch=self.batch)
+            loss = loss + self.agreement * agreement_loss(codes, present=given[-1], batch=self.batch)
         return loss * self.world
 
 
@@ -130,7 +130,7 @@ class TrainingStep:
         condition, x_0 = self.source.draw(settings.seed, step, self.items)
         t, uniforms = noise(settings.seed, step, self.items, settings.batch, x_0.shape[-1])
         x_t = corrupt(x_0, t, uniforms, self.network.vocabulary)
-        return *self.network.told(condition), x_0, x_t, t.to(torch.float32)
+        return *self.network.tensors_of_condition(condition), x_0, x_t, t.to(torch.float32)
 
     def __call__(self) -> None:
         """Advance by one step."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from factordiff.errors import FactorDiffError
 from factordiff.web.limits import Limits
-from factordiff.web.protection import Message, Receive, Scope, Send, respond
+from factordiff.web.middleware import Message, Receive, Scope, Send, respond
 from factordiff.web.run import Work
 from factordiff.web.worker import Full, Job, Worker
 

@@ -35,7 +35,7 @@ class OnePass(nn.Module):
         """Logits of every value at every cell; all demonstrations are there."""
         network, weights = self.parts
         present = torch.ones(inputs.shape[:2], dtype=torch.bool)
-        encoded, _ = network.encode_told(weights, query, inputs, outputs, present)
+        encoded, _ = network.encode_tensors(weights, query, inputs, outputs, present)
         logits: Tensor = network.logits(weights, x_t, encoded)
         return logits
 

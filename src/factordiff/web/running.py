@@ -9,7 +9,7 @@ from factordiff.errors import MissingDependency
 from factordiff.web.connections import Connections, watched
 from factordiff.web.limits import Limits
 from factordiff.web.listening import BACKLOG
-from factordiff.web.protection import Protected
+from factordiff.web.middleware import Protected
 from factordiff.web.rate import LOG
 
 ACCEPTED_AT_ONCE = 64  # connections that asyncio lets in at one go; it counts them two goes later

@@ -12,7 +12,7 @@ from factordiff.web.about import about_server, fitting_methods
 from factordiff.web.endpoint import RunEndpoint
 from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
-from factordiff.web.protection import Protected, refusal
+from factordiff.web.middleware import Protected, refusal
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.schema import api_schema, request_schema, tell_schema
 from factordiff.web.site import STATIC
