@@ -14,7 +14,7 @@ from factordiff.errors import DataError
 from factordiff.networks.store import build as build_network
 from factordiff.networks.store import load_expert, read_config, save_expert
 from factordiff.text.build import build
-from factordiff.text.card import write_text_card
+from factordiff.text.card import training_lines, write_text_card
 from tests.networks.small_networks import stir
 from tests.text.wheels import packages
 
@@ -60,7 +60,7 @@ def test_the_whole_table_and_its_cards(
         row = "generalist" if name == "text-all" else f"{name} alone"
         assert f"| 15 % | {result['shares']['0.15']['rows'][row]['bits']:.3f} |" in card
         assert "MIT (" in card
-        assert "What it repeats" in card
+        assert "What it repeats of its training text\n\nOf 2 windows each" in card
     shipped = tmp_path / "shipped" / "text-prose"
     assert read_config(shipped)["about"]["step"] == 3
     mine, given = load_expert(shipped), load_expert(tmp_path / "text-prose")
@@ -68,5 +68,22 @@ def test_the_whole_table_and_its_cards(
     assert float((mine.vector - given.vector).abs().max()) < 0.01 * float(given.vector.abs().max())
     size = (shipped / "model.safetensors").stat().st_size
     assert size < 0.7 * (tmp_path / "text-prose" / "weights" / "model.safetensors").stat().st_size
+    write_text_card(shipped, result, ["all of it by night", "a second line"])
+    assert training_lines(shipped) == ["all of it by night", "a second line"]
+    # Measured again, its card has other figures and the same training.
+    words = [
+        "--experts",
+        "shipped/text-prose,shipped/text-code",
+        "--generalist",
+        "shipped/text-all",
+        *words[4:6],
+    ]
+    words += ["--shares", "0.15", "--windows", "6", "--device", "cpu", "--cards"]
+    monkeypatch.setattr(sys, "argv", ["code_prose.py", *words])
+    code_prose.main()
+    card = (shipped / "README.md").read_text()
+    assert "on 6 windows" in card
+    assert "What it repeats" not in card
+    assert "- all of it by night\n- a second line\n- weights" in card
     with pytest.raises(DataError, match="these figures are of other weights"):
         write_text_card(shipped, {**result, "weights": {"text-prose": "0" * 64}}, [])
