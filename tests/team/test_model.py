@@ -105,6 +105,12 @@ def test_methods_that_carry_state_are_refused(method: str) -> None:
         team(method).as_model()
 
 
+def test_methods_that_carry_state_are_refused_with_factors_too() -> None:
+    for options in ({}, {"factors": torch.tensor([0, 0, 0, 3, 3, 3])}):
+        with pytest.raises(InvalidInput, match="as_model: 'evidence' carries what a text's path has brought"):
+            team("evidence", **options).as_model()
+
+
 def test_what_is_no_language_model_is_refused() -> None:
     with pytest.raises(
         InvalidInput, match="as_model: expected masked language models, got expert 1, a Indep"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +51,10 @@ class TeamModel(nn.Module):
                     f"as_model: expected models with the same ids for values and mask, but those of {name} are not "
                     f"those of {team.names[0]}"
                 )
-        how = team.method_for(cells=1) if "factors" not in team.options else None
-        if how is not None:
-            _check_stateless(how.composition, how.particles, how.selection, team.method_name)
+        # Whatever its factors are, which a text's length may decide: they do not change what it remembers.
+        options = {name: value for name, value in team.options.items() if name != "factors"}
+        how = replace(team, options=options).method_for(cells=1)
+        _check_stateless(how.composition, how.particles, how.selection, team.method_name)
         self.team, self._experts = team, experts
         # Not as submodules: the models stay where they are, and so does who owns their weights.
         size = max(_vocab_size(expert) for expert in experts)
