@@ -122,6 +122,19 @@ def test_what_is_no_language_model_is_refused() -> None:
         compose(unlike).as_model()
 
 
+def test_what_a_sampler_should_not_see_is_refused() -> None:
+    together = team()
+    with pytest.raises(InvalidInput, match=r"x_t: 35 positions, with prompt .* but the model has 34"):
+        together.as_model()(torch.full((1, 35), MASK))
+    spoilt = together.experts[1]
+    assert isinstance(spoilt, MaskedLanguageModel)
+    torch.nn.init.constant_(spoilt.model.get_output_embeddings().weight, torch.nan)  # type: ignore[operator]
+    with pytest.raises(
+        InvalidInput, match="model: the logits of expert 2 contain NaN; it cannot be composed"
+    ):
+        together.as_model()(PROMPT)
+
+
 def test_the_pipeline_of_diffusers_drives_a_team() -> None:
     from diffusers import BlockRefinementScheduler, LLaDA2Pipeline
 

@@ -99,6 +99,9 @@ class TeamModel(nn.Module):
             if given is not None:
                 inputs[name] = given.to(self.device)
         each = [expert.everywhere(inputs) for expert in self._experts]
+        for name, said in zip(self.team.names, each, strict=True):
+            if said.isnan().any():
+                raise InvalidInput(f"model: the logits of {name} contain NaN; it cannot be composed")
         composed = self.composed(each, inputs["input_ids"])
         first = self._experts[0]
         if composed.shape[-1] == self.config.vocab_size and first.tokens == tuple(range(composed.shape[-1])):
