@@ -89,7 +89,7 @@ class MaskedLanguageModel:
         self._last = max(self.tokens)
         self._all = self._last == len(self.tokens) - 1 and self.tokens == tuple(range(len(self.tokens)))
         self._tables: dict[torch.device, Tables] = {}
-        self._past_type: type = tuple  # what the model keeps keys and values in
+        self._past_type: Any = tuple  # what the model keeps keys and values in
 
     def __repr__(self) -> str:
         with_adapter = f", adapter {self.adapter!r}" if self.adapter else ""
@@ -150,14 +150,11 @@ class MaskedLanguageModel:
             inputs = {
                 name: part if name == "attention_mask" else part[:, kept:] for name, part in inputs.items()
             }
-            inputs["past_key_values"] = self._past(encoded["past"])
+            past: Any = encoded["past"]
+            inputs["past_key_values"] = past if self._past_type in (tuple, list) else self._past_type(past)
             places = places[:, kept:]
         said = self.normalised(self.logits(inputs, places))
         return self._ended(said if order is None else said[order], x_t, asked)
-
-    def _past(self, layers: tuple[tuple[Tensor, Tensor], ...]) -> Any:
-        """Keys and values as the model gave them."""
-        return layers if issubclass(self._past_type, tuple | list) else self._past_type(layers)
 
     def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
         """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
