@@ -43,6 +43,7 @@ from factordiff import (
     SuperDiff,
     Vocabulary,
 )
+from factordiff.engine.auto import AutoEngine
 from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
@@ -211,16 +212,21 @@ def beside_models(
     }
 
 
-def recorded(
-    models: list[LladaShaped], device: torch.device, batch: int, method: str, rounds: int, how: Blocks
+def whole_runs(
+    engine: Engine | AutoEngine,
+    models: list[LladaShaped],
+    device: torch.device,
+    batch: int,
+    method: str,
+    rounds: int,
+    how: Blocks,
 ) -> dict[str, Any]:
-    """The same with `Engine(batch, cuda_graph=True)`: what follows the passes is recorded, and replayed as one piece.
+    """The same by an engine: what a longer run takes beyond a shorter one is the time of its further steps.
 
-    Experts are then asked about every position. What a longer run takes beyond a shorter one is the time of its further
-    steps, without start and recording.
+    So start and recording are left out. A recorded step asks experts about every position, and `passes_everywhere_s`
+    are such passes alone. `how` is empty for a step that is not recorded.
     """
-    mask, engine = models[0].vocabulary.mask, Engine(batch, cuda_graph=device.type == "cuda")
-    kept = ""
+    mask, kept = models[0].vocabulary.mask, ""
 
     def run(blocks: int) -> float:
         nonlocal kept
@@ -244,10 +250,44 @@ def recorded(
     run(1), passes()  # they warm up
     ours = min((run(3) - run(1)) / (2 * how.steps) for _ in range(rounds))
     alone = min(passes() for _ in range(rounds)) / how.steps
-    return {
-        "batch": batch, "method": method, "passes_s": alone, "step_s": ours, "how": kept,
-        "composition_over_passes": ours / alone - 1,
-    }  # fmt: skip
+    return {"batch": batch, "method": method, "passes_everywhere_s": alone, "step_s": ours, "how": kept}
+
+
+def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
+    """A row of `whole_runs` beside the passes that its steps make."""
+    return {**row, "passes_s": passes_s, "composition_over_passes": row["step_s"] / passes_s - 1}
+
+
+def beside_a_shape(
+    shape: str, device: torch.device, batches: list[int], methods: list[str], rounds: int, how: Blocks
+) -> None:
+    """Steps as they come, recorded, and by the engine that a team chooses by itself; a line and its figures each."""
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    models = [LladaShaped(SHAPES[shape], seed, device, dtype) for seed in (1, 2)]
+    print(f"two models of {models[0].parameters:,} parameters each, {shape}", flush=True)
+    for batch, method in product(batches, methods):
+        given = (models, device, batch, method, rounds, how)
+        plain = beside_models(*given)
+        show(shape, "plain", plain)
+        recorded = whole_runs(Engine(batch, cuda_graph=device.type == "cuda"), *given)
+        show(shape, "recorded", over(recorded, recorded["passes_everywhere_s"]))
+        chosen = whole_runs(AutoEngine(), *given)
+        # Each form beside its own passes: those of every position if it is recorded, else of the candidates.
+        passes_s = chosen["passes_everywhere_s"] if chosen["how"] else plain["passes_s"]
+        show(shape, "chosen", over(chosen, passes_s))
+
+
+def show(shape: str, form: str, row: dict[str, Any]) -> None:
+    """A line to read, and the figures behind it."""
+    how = f" ({row['how'] or 'plain'})" if "how" in row else ""
+    memory = f", {row['extra_bytes'] / 1e9:.2f} GB more" if "extra_bytes" in row else ""
+    print(
+        f"batch {row['batch']}, {row['method']}, {form}{how}: passes {1e3 * row['passes_s']:.1f} ms, "
+        f"step {1e3 * row['step_s']:.1f} ms, composition and reveal "
+        f"{100 * row['composition_over_passes']:.1f} % of the passes{memory}\n"
+        f"{json.dumps({'shape': shape, 'form': form, **row})}",
+        flush=True,
+    )
 
 
 def _finish(device: torch.device, reset: bool = False) -> float:
@@ -284,25 +324,9 @@ def main() -> None:
         run_once(given.kind, given.masked, given.peak_of)
         return
     if given.shape:
-        device = torch.device(given.device)
-        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-        models = [LladaShaped(SHAPES[given.shape], seed, device, dtype) for seed in (1, 2)]
-        print(f"two models of {models[0].parameters:,} parameters each, {given.shape}", flush=True)
-        for batch, method in product(given.batches, given.methods):
-            row = beside_models(models, device, batch, method, given.rounds, Blocks())
-            print(
-                f"batch {batch}, {method}: passes {1e3 * row['passes_s']:.1f} ms, step {1e3 * row['step_s']:.1f} ms, "
-                f"composition and reveal {100 * row['composition_over_passes']:.1f} % of the passes, "
-                f"{row['extra_bytes'] / 1e9:.2f} GB more\n{json.dumps({'shape': given.shape, **row})}",
-                flush=True,
-            )
-            row = recorded(models, device, batch, method, given.rounds, Blocks())
-            print(
-                f"batch {batch}, {method}, recorded ({row['how'] or 'plain'}): passes {1e3 * row['passes_s']:.1f} ms, "
-                f"step {1e3 * row['step_s']:.1f} ms, {100 * row['composition_over_passes']:.1f} %\n"
-                f"{json.dumps({'shape': given.shape, 'recorded': True, **row})}",
-                flush=True,
-            )
+        beside_a_shape(
+            given.shape, torch.device(given.device), given.batches, given.methods, given.rounds, Blocks()
+        )
         return
     table = Table(title=f"vocabulary {VALUES:,}, {POSITIONS} positions, {EXPERTS} experts, batch {BATCH}")
     for column in (

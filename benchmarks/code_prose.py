@@ -5,7 +5,10 @@
 Fixed numbers (weights, exponents, temperatures) are fitted on windows of the validation packages, exactly, and
 everything is measured on windows of the test packages; intervals are over packages. `--verbatim N` also measures, with
 N windows of each kind, how much training text each expert reproduces. `--ship` puts the experts into the package, as
-bfloat16, and their cards beside them; figures are then of those.
+bfloat16, and their cards beside them; figures are then of those. `--cards` writes the cards of experts that are there
+already anew; what they say of the training stays. The shipped ones at full counts:
+
+    python benchmarks/code_prose.py --verbatim 2000 --cards --device cuda
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from factordiff.text.bits import (
     fill_in,
     hidden_log_probs,
 )
-from factordiff.text.card import CARD, write_text_card
+from factordiff.text.card import CARD, training_lines, write_text_card
 from factordiff.text.corpus import CORPUS, load_corpus
 from factordiff.text.sources import Code, Prose, TextSource
 from factordiff.text.verbatim import verbatim
@@ -116,6 +119,7 @@ def main() -> None:
         action="store_true",
         help="copy the experts into the package as bfloat16 first; write their cards",
     )
+    parser.add_argument("--cards", action="store_true", help="write the cards of shipped experts anew")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -145,14 +149,16 @@ def main() -> None:
         result["shares"][f"{share:g}"] = {**table(rows, packages), "fitted": numbers}
         show(share, result["shares"][f"{share:g}"], time.monotonic() - began)
     if arguments.verbatim:
+        result["windows"]["verbatim"] = arguments.verbatim
         kinds: dict[str, type[TextSource]] = dict(zip(names, (Prose, Code), strict=False))
         result["verbatim"] = {
             name: reproduced(expert, kinds.get(name, TextSource), corpus, arguments, device)
             for name, expert in everyone.items()
         }
-    if arguments.ship:
+    if arguments.ship or arguments.cards:
         for found, run in zip(folders, runs, strict=True):
-            write_text_card(found.folder, result, provenance(found.folder, run))
+            told = provenance(found.folder, run) if arguments.ship else training_lines(found.folder)
+            write_text_card(found.folder, result, told)
             print(f"wrote {found.folder / CARD}")
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from benchmarks import compare_apart, train_text
-from benchmarks.bench_language import Blocks, beside_models
+from benchmarks.bench_language import Blocks, beside_a_shape, beside_models
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
 from benchmarks.llada_shape import SHAPES, LladaShaped
 from benchmarks.train_text import affordable_steps
@@ -42,6 +43,18 @@ def test_models_of_a_shape_are_measured_beside_their_composition() -> None:
     everywhere = models[0].log_probs(x_t, None)
     assert torch.allclose(models[0].log_probs_at(x_t, None, asked), everywhere[asked], atol=1e-5)
     assert (everywhere[..., SHAPES["tiny"].mask] == -torch.inf).all()
+
+
+def test_a_run_says_what_was_chosen_for_each_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    how = Blocks(positions=12, length=4, steps=2)
+    beside_a_shape("tiny", torch.device("cpu"), [1, 2], ["routing"], 1, how)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    forms = [(row["batch"], row["form"]) for row in rows]
+    assert forms == [(batch, form) for batch in (1, 2) for form in ("plain", "recorded", "chosen")]
+    assert all(row["passes_s"] > 0 for row in rows)
+    chosen = rows[2]
+    assert chosen["how"] == ""  # nothing is recorded on a CPU: it is held against the plain form's passes
+    assert chosen["passes_s"] == rows[0]["passes_s"]
 
 
 def test_eight_billion_parameters_are_eight_billion() -> None:

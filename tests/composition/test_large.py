@@ -27,13 +27,21 @@ from factordiff import (
     SuperDiff,
     SuperDiffAnd,
     Views,
+    feynman_kac,
     pixels,
+    rne,
     whole,
 )
 from factordiff.composition.confidence import entropy, error_probability, log_doubt
+from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.composition.emission import draw_tokens
+from factordiff.composition.learned import Learned
+from factordiff.composition.method import specs
+from factordiff.composition.relay import Relay
+from factordiff.composition.router import RouterConfig
 from factordiff.experts.top_k import TopK, product_bound
 from factordiff.types import LARGE
+from tests.composition.test_router import drawn_router
 from tests.toy import seeds
 
 SIZES = [5, 50_000]
@@ -150,6 +158,11 @@ PLAIN: dict[str, tuple[Composition, Callable[[np.ndarray], np.ndarray]]] = {
     "superdiff": (SuperDiff(), lambda p: mixed(p, EVEN)),
     "evidence": (Evidence(), lambda p: mixed(p, EVEN)),
     "views": (Views(), viewed),
+    "drawn expert": (DrawnExpert([0.5, 0.2, 0.3]), lambda p: mixed(p, W)),
+    "fkc": (feynman_kac([1.0, 0.5, 0.0]), lambda p: normalised(p[0] + 0.5 * p[1])),
+    "rne": (rne(weights=[0.5, 0.2, 0.3]), lambda p: mixed(p, W)),
+    "tie": (Relay(), lambda p: p[0]),  # the first particle is the first expert's
+    "learned, untrained": (Learned(), lambda p: mixed(p, EVEN)),
 }
 
 
@@ -162,6 +175,13 @@ def test_every_composition_agrees_with_the_plain_float64_form(name: str, values:
     np.testing.assert_allclose(found, plain(log_p.double().numpy()), rtol=0, atol=CLOSE)
 
 
+def test_no_method_is_left_out() -> None:
+    tested = {type(composition) for composition, _ in PLAIN.values()} | {SuperDiffAnd}
+    ours = [spec for spec in specs().values() if spec.build.__module__.startswith("factordiff.")]
+    for spec in ours:
+        assert type(spec.method({}, ("occupancy", "color")).composition) in tested, spec.name
+
+
 @pytest.mark.parametrize("values", SIZES)
 def test_compositions_that_solve_equations_stay_where_they_were(values: int) -> None:
     log_p = said(3, 2, 2, 3, values)
@@ -169,6 +189,10 @@ def test_compositions_that_solve_equations_stay_where_they_were(values: int) -> 
     for form in ("geometric", "linear"):
         found = SuperDiffAnd(form)(log_p, begun).log_probs
         assert torch.allclose(found.double(), SuperDiffAnd(form)(log_p.double(), begun).log_probs, atol=1e-4)
+    learned = Learned(drawn_router(RouterConfig(2, values)))
+    assert torch.allclose(
+        learned(log_p, begun).log_probs.double(), learned(log_p.double(), begun).log_probs, atol=1e-4
+    )
     hard = HardViews()(log_p, begun)
     assert torch.allclose(hard.log_probs.double(), HardViews()(log_p.double(), begun).log_probs, atol=CLOSE)
 

@@ -15,7 +15,7 @@ SMALL: dict[str, Any] = {
 VOCABULARY, MASK, PAD, CLS, SEP = 40, 4, 1, 0, 2
 
 
-def tiny(family: str, seed: int = 0, **settings: Any) -> Any:
+def tiny(family: str, seed: int = 0, kind: str = "MaskedLM", **settings: Any) -> Any:
     """A model of a family of `transformers`, in eval mode."""
     import transformers
 
@@ -33,7 +33,7 @@ def tiny(family: str, seed: int = 0, **settings: Any) -> Any:
         given |= {"cls_token_id": CLS, "sep_token_id": SEP, "bos_token_id": CLS, "eos_token_id": SEP}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = getattr(transformers, f"{family}ForMaskedLM")(config(**given))
+        model = getattr(transformers, f"{family}For{kind}")(config(**given))
         for weights in model.parameters():
             torch.nn.init.normal_(weights, std=0.4)
     return model.eval()

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from factordiff import MaskedLanguageModel, compose, of_adapters, sample
+from factordiff import ByBlock, Engine, MaskedLanguageModel, Mixture, compare, compose, of_adapters, sample
 from factordiff.composition.single import Single
 from factordiff.errors import InvalidInput
 from tests.experts.language import CLS, MASK, PAD, SEP, VOCABULARY, Tokenizer, tiny
@@ -78,6 +78,87 @@ def test_shifted_logits_are_read_one_position_earlier() -> None:
     asked = torch.tensor([[True, False, True, False, False], [False, True, False, False, True]])
     for given in (prompt, None):
         assert torch.equal(expert.log_probs_at(CELLS, given, asked), expert.log_probs(CELLS, given)[asked])
+
+
+PADDED = {
+    "input_ids": torch.tensor([[PAD, 20, 21], [22, 23, 24]]),
+    "attention_mask": torch.tensor([[0, 1, 1], [1, 1, 1]]),
+}
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("prompt", [PADDED["input_ids"], PADDED], ids=["ids", "padded"])
+def test_a_model_that_reads_from_left_to_right_keeps_its_prompt_exactly(shifted: bool, prompt: Any) -> None:
+    model = tiny("Llama", kind="CausalLM", num_key_value_heads=1)
+    settings: dict[str, Any] = {"mask_token": MASK, "prefix": [CLS], "suffix": [SEP], "shifted": shifted}
+    plain = MaskedLanguageModel(model, **settings)
+    keeping = MaskedLanguageModel(model, **settings, prompt_cache=True)
+    encoded, seen = keeping.encode(prompt), []
+    model.get_input_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0].shape[1]))
+    for asked in (CELLS == VOCABULARY, torch.ones_like(CELLS, dtype=torch.bool)):
+        expected = plain.log_probs_at(CELLS, prompt, asked)
+        for _ in range(2):  # what was kept is not used up
+            assert torch.allclose(keeping.log_probs_at(CELLS, encoded, asked), expected, atol=1e-5)
+    assert (
+        seen == [10, 6 + shifted, 6 + shifted] * 2
+    )  # prefix and prompt are read once; shifted, its last token again
+    # In a loop whose items come and go.
+    for engine in (Engine(), Engine(batch=1)):
+        texts = [
+            engine.sample([one, one], Mixture(), CELLS, prompt, reveal=ByBlock(2, 2)).x_0
+            for one in (plain, keeping)
+        ]
+        assert torch.equal(*texts)
+
+
+class BothWays(nn.Module):
+    """Attention in both directions, as diffusion models have it; keys and values are kept in tuples."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(3)
+        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="llada")
+        self.embed, *self.weights = (
+            torch.randn(size, 8, generator=generator) for size in (VOCABULARY, *[8] * layers)
+        )
+
+    def forward(self, input_ids: Tensor, past_key_values: Any = None, use_cache: bool = False) -> Any:
+        h, kept = self.embed[input_ids], []
+        for layer, weights in enumerate(self.weights):
+            keys = values = h @ weights
+            if past_key_values is not None:
+                keys, values = (torch.cat([old, keys], 1) for old in past_key_values[layer])
+            kept.append((keys, values))
+            h = h + torch.softmax(h @ keys.transpose(1, 2) / 32, -1) @ values
+        return SimpleNamespace(
+            logits=h @ self.embed.T / 4, past_key_values=tuple(kept) if use_cache else None
+        )
+
+
+def test_where_attention_goes_both_ways_a_kept_prompt_is_an_approximation() -> None:
+    prompt = torch.tensor([[20, 21], [22, 23]])
+    off = []
+    for layers in (1, 2):
+        plain, keeping = (MaskedLanguageModel(BothWays(layers), prompt_cache=kept) for kept in (False, True))
+        said, rough = (one.log_probs(CELLS, one.encode(prompt)).exp() for one in (plain, keeping))
+        off.append(float((said - rough).abs().sum(-1).max() / 2))
+    assert off[0] < 1e-5  # keys and values of a first layer know nothing but their own token
+    assert off[1] > 1e-3
+    # What it costs is measured as anything is: both are experts.
+    truth = torch.where(CELLS == VOCABULARY, 9, CELLS)
+    table = compare({"plain": plain, "keeping": keeping}, "alone", (CELLS, truth, prompt), "nats")
+    assert table["plain"].value(table.main) != table["keeping"].value(table.main)
+
+
+def test_what_cannot_be_kept_is_refused_or_read_anew() -> None:
+    expert = MaskedLanguageModel(tiny("Bert"), mask_token=MASK, prompt_cache=True)
+    with pytest.raises(
+        InvalidInput, match="prompt_cache: BertForMaskedLM returns no past_key_values, so nothing"
+    ):
+        expert.encode(torch.tensor([[20, 21]]))
+    assert expert.encode(None) is None  # without a prompt there is nothing to keep
+    one = torch.tensor([[20]])
+    assert MaskedLanguageModel(Shifted(), shifted=True, prompt_cache=True).encode(one) is one
 
 
 @pytest.mark.parametrize("shifted", [False, True])

@@ -105,6 +105,12 @@ def test_methods_that_carry_state_are_refused(method: str) -> None:
         team(method).as_model()
 
 
+def test_methods_that_carry_state_are_refused_with_factors_too() -> None:
+    for options in ({}, {"factors": torch.tensor([0, 0, 0, 3, 3, 3])}):
+        with pytest.raises(InvalidInput, match="as_model: 'evidence' carries what a text's path has brought"):
+            team("evidence", **options).as_model()
+
+
 def test_what_is_no_language_model_is_refused() -> None:
     with pytest.raises(
         InvalidInput, match="as_model: expected masked language models, got expert 1, a Indep"
@@ -114,6 +120,19 @@ def test_what_is_no_language_model_is_refused() -> None:
     unlike = [MaskedLanguageModel(one, WORDS[:20], MASK), MaskedLanguageModel(other, WORDS[1:21], MASK)]
     with pytest.raises(InvalidInput, match="expected models with the same ids for values and mask"):
         compose(unlike).as_model()
+
+
+def test_what_a_sampler_should_not_see_is_refused() -> None:
+    together = team()
+    with pytest.raises(InvalidInput, match=r"x_t: 35 positions, with prompt .* but the model has 34"):
+        together.as_model()(torch.full((1, 35), MASK))
+    spoilt = together.experts[1]
+    assert isinstance(spoilt, MaskedLanguageModel)
+    torch.nn.init.constant_(spoilt.model.get_output_embeddings().weight, torch.nan)  # type: ignore[operator]
+    with pytest.raises(
+        InvalidInput, match="model: the logits of expert 2 contain NaN; it cannot be composed"
+    ):
+        together.as_model()(PROMPT)
 
 
 def test_the_pipeline_of_diffusers_drives_a_team() -> None:

@@ -11,10 +11,11 @@ import pytest
 from benchmarks import code_prose
 from factordiff.arc.artefact import save_artefact
 from factordiff.errors import DataError
+from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import build as build_network
-from factordiff.networks.store import load_expert, read_config, save_expert
-from factordiff.text.build import build
-from factordiff.text.card import write_text_card
+from factordiff.networks.store import load_expert, read_config, save_expert, weight_hash
+from factordiff.text.build import RECORDED, build
+from factordiff.text.card import CARD, FIGURES, card, training_lines, write_text_card
 from tests.networks.small_networks import stir
 from tests.text.wheels import packages
 
@@ -56,11 +57,11 @@ def test_the_whole_table_and_its_cards(
         assert table["rows"]["generalist"]["share of the way"] == (pytest.approx(1.0) if way > 0 else None)
         assert f"{bits['told']:.3f}" in shown
     for name in ("text-prose", "text-code", "text-all"):
-        card = (tmp_path / "shipped" / name / "README.md").read_text()
+        told = (tmp_path / "shipped" / name / "README.md").read_text()
         row = "generalist" if name == "text-all" else f"{name} alone"
-        assert f"| 15 % | {result['shares']['0.15']['rows'][row]['bits']:.3f} |" in card
-        assert "MIT (" in card
-        assert "What it repeats" in card
+        assert f"| 15 % | {result['shares']['0.15']['rows'][row]['bits']:.3f} |" in told
+        assert "MIT (" in told
+        assert "What it repeats of its training text\n\nOf 2 windows each" in told
     shipped = tmp_path / "shipped" / "text-prose"
     assert read_config(shipped)["about"]["step"] == 3
     mine, given = load_expert(shipped), load_expert(tmp_path / "text-prose")
@@ -68,5 +69,31 @@ def test_the_whole_table_and_its_cards(
     assert float((mine.vector - given.vector).abs().max()) < 0.01 * float(given.vector.abs().max())
     size = (shipped / "model.safetensors").stat().st_size
     assert size < 0.7 * (tmp_path / "text-prose" / "weights" / "model.safetensors").stat().st_size
+    write_text_card(shipped, result, ["all of it by night", "a second line"])
+    assert training_lines(shipped) == ["all of it by night", "a second line"]
+    # Measured again, its card has other figures and the same training.
+    words = [
+        "--experts",
+        "shipped/text-prose,shipped/text-code",
+        "--generalist",
+        "shipped/text-all",
+        *words[4:6],
+    ]
+    words += ["--shares", "0.15", "--windows", "6", "--device", "cpu", "--cards"]
+    monkeypatch.setattr(sys, "argv", ["code_prose.py", *words])
+    code_prose.main()
+    told = (shipped / "README.md").read_text()
+    assert "on 6 windows" in told
+    assert "What it repeats" not in told
+    assert "- all of it by night\n- a second line\n- weights" in told
     with pytest.raises(DataError, match="these figures are of other weights"):
         write_text_card(shipped, {**result, "weights": {"text-prose": "0" * 64}}, [])
+
+
+@pytest.mark.parametrize("name", ["text-prose", "text-code", "text-all"])
+def test_shipped_cards_say_what_was_measured_of_these_weights(name: str) -> None:
+    folder = SHIPPED / name
+    measured = json.loads((folder / FIGURES).read_text())
+    assert measured["weights"][name] == weight_hash(folder)
+    assert measured["corpus"] == RECORDED
+    assert (folder / CARD).read_text() == card(folder, measured, training_lines(folder))

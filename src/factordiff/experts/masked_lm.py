@@ -18,6 +18,8 @@ from factordiff.vocabulary import Vocabulary
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
 
 Prompt = Int[Tensor, "item place"] | dict[str, Int[Tensor, "item place"]] | None
+# The same, or a dict of them and of the keys and values that were kept of them.
+Encoded = Prompt | dict[str, Any]
 
 
 class Tables(NamedTuple):
@@ -42,7 +44,9 @@ class MaskedLanguageModel:
     `shifted`: logits at a position speak of the next one (Dream). `end`: the id that ends a text; after it there is
     nothing else. `tokenizer`: tells the mask and the special tokens, which are suppressed but for `end`, and what the
     values mean, so that models of different tokenizers are told apart. `adapter`: of a PEFT model, the one to use, or
-    "" for none of them.
+    "" for none of them. `prompt_cache`: the prompt is read once, and its keys and values are kept for every pass, where
+    the model can (`past_key_values`). Where attention goes both ways that is an approximation: the prompt was then read
+    without the text behind it.
     """
 
     def __init__(
@@ -58,8 +62,10 @@ class MaskedLanguageModel:
         end: int | None = None,
         tokenizer: Any = None,
         adapter: str | None = None,
+        prompt_cache: bool = False,
     ) -> None:
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
+        self.prompt_cache = prompt_cache
         self.mask_token = _mask_token(mask_token, model, tokenizer)
         self.prefix, self.suffix, self.shifted = tuple(prefix), tuple(suffix), shifted
         special = [] if tokenizer is None else tokenizer.all_special_ids
@@ -83,6 +89,7 @@ class MaskedLanguageModel:
         self._last = max(self.tokens)
         self._all = self._last == len(self.tokens) - 1 and self.tokens == tuple(range(len(self.tokens)))
         self._tables: dict[torch.device, Tables] = {}
+        self._past_type: Any = tuple  # what the model keeps keys and values in
 
     def __repr__(self) -> str:
         with_adapter = f", adapter {self.adapter!r}" if self.adapter else ""
@@ -95,23 +102,41 @@ class MaskedLanguageModel:
         """What its tokenizer calls its tokens, if it has one: models are composed only where these are the same."""
         return None if self.tokenizer is None else self.tokenizer.get_vocab()
 
-    def encode(self, condition: Prompt) -> Prompt:
-        """The prompts as they are; the model reads them anew in every pass."""
+    @torch.no_grad()
+    def encode(self, condition: Prompt) -> Encoded:
+        """The prompts as they are, which the model reads anew in every pass; or with what it made of them, once."""
         if isinstance(condition, dict) and set(condition) != {"input_ids", "attention_mask"}:
             raise InvalidInput(
                 "condition: expected prompt ids, or a dict of input_ids and attention_mask, got one of "
                 f"{', '.join(map(str, condition)) or 'nothing'}"
             )
-        return condition
+        if condition is None or not self.prompt_cache:
+            return condition
+        prompt = condition if isinstance(condition, dict) else {"input_ids": condition}
+        nothing = prompt["input_ids"].new_empty(len(prompt["input_ids"]), 0)
+        inputs, first = self.inputs(nothing, condition)
+        kept = first - int(self.shifted)  # the last one speaks of the first cell, in every pass
+        if kept == 0:
+            return condition
+        inputs = {name: part[:, :kept] for name, part in inputs.items()}
+        past = getattr(self._called(inputs, nothing.flatten(), use_cache=True), "past_key_values", None)
+        if not past:
+            raise InvalidInput(
+                f"prompt_cache: {type(self.model).__name__} returns no past_key_values, so nothing of a prompt can be "
+                "kept; leave prompt_cache out"
+            )
+        self._past_type = type(past)
+        layers = past if isinstance(past, tuple | list) else [(one.keys, one.values) for one in past.layers]
+        return {**prompt, "past": tuple((keys, values) for keys, values in layers)}
 
     @torch.no_grad()
-    def log_probs(self, x_t: Tokens, encoded: Prompt) -> CellLogProbs:
+    def log_probs(self, x_t: Tokens, encoded: Encoded) -> CellLogProbs:
         """The model's distribution at every cell, restricted to the values."""
         every = torch.ones_like(x_t, dtype=torch.bool)
         return self.log_probs_at(x_t, encoded, every).view(*x_t.shape, -1)
 
     @torch.no_grad()
-    def log_probs_at(self, x_t: Tokens, encoded: Prompt, cells: Cells) -> Float[Tensor, "asked value"]:
+    def log_probs_at(self, x_t: Tokens, encoded: Encoded, cells: Cells) -> Float[Tensor, "asked value"]:
         """The same at some cells: the model's output layer is computed there alone."""
         inputs, first = self.inputs(x_t, encoded)
         source = (first + torch.arange(x_t.shape[1], device=x_t.device) - int(self.shifted)).clamp(min=0)
@@ -120,6 +145,14 @@ class MaskedLanguageModel:
         asked, order = cells.flatten().nonzero().squeeze(-1), None
         if self.shifted and first == 0:  # the first position speaks of itself and of the next
             order = (places.flatten().cumsum(0) - 1).view_as(places)[:, source].flatten()[asked]
+        if isinstance(encoded, dict) and "past" in encoded:
+            kept = first - int(self.shifted)
+            inputs = {
+                name: part if name == "attention_mask" else part[:, kept:] for name, part in inputs.items()
+            }
+            past: Any = encoded["past"]
+            inputs["past_key_values"] = past if self._past_type in (tuple, list) else self._past_type(past)
+            places = places[:, kept:]
         said = self.normalised(self.logits(inputs, places))
         return self._ended(said if order is None else said[order], x_t, asked)
 
@@ -149,7 +182,7 @@ class MaskedLanguageModel:
             )
         return self._tables[device]
 
-    def inputs(self, x_t: Tokens, encoded: Prompt) -> tuple[dict[str, Tensor], int]:
+    def inputs(self, x_t: Tokens, encoded: Encoded) -> tuple[dict[str, Tensor], int]:
         """What the model is called with, and the position of the first cell."""
         tables, batch = self._on(x_t.device), len(x_t)
         prompt = encoded["input_ids"] if isinstance(encoded, dict) else encoded
@@ -159,7 +192,7 @@ class MaskedLanguageModel:
         inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
         self._check_length(inputs["input_ids"].shape[1])
-        if isinstance(encoded, dict):
+        if isinstance(encoded, dict) and "attention_mask" in encoded:
             there = torch.ones_like(inputs["input_ids"])
             there[:, len(self.prefix) : first] = encoded["attention_mask"]
             inputs["attention_mask"] = there
@@ -180,17 +213,10 @@ class MaskedLanguageModel:
                 "fewer cells or a shorter prompt"
             )
 
-    def logits(self, inputs: dict[str, Tensor], positions: Cells) -> Float[Tensor, "asked token"]:
+    def logits(self, inputs: dict[str, Any], positions: Cells) -> Float[Tensor, "asked token"]:
         """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
         places = positions.flatten().nonzero().squeeze(-1)
-        asked, head = len(places), getattr(self.model, "get_output_embeddings", lambda: None)()
-        hook: Any = nullcontext()
-        if isinstance(head, torch.nn.Module):
-            hook = head.register_forward_pre_hook(
-                lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
-            )
-        with hook, self._with_adapter():
-            logits = self.model(**inputs).logits
+        asked, logits = len(places), self._called(inputs, places).logits
         if logits.dim() == 3:
             if logits.shape[:2] != positions.shape:
                 raise InvalidInput(
@@ -204,6 +230,17 @@ class MaskedLanguageModel:
                 f"{tuple(logits.shape)}"
             )
         return logits
+
+    def _called(self, inputs: dict[str, Any], places: Int[Tensor, " asked"], **more: Any) -> Any:
+        """What the model returns, its output layer shown some places alone, where it can be found."""
+        head = getattr(self.model, "get_output_embeddings", lambda: None)()
+        hook: Any = nullcontext()
+        if isinstance(head, torch.nn.Module):
+            hook = head.register_forward_pre_hook(
+                lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
+            )
+        with hook, self._with_adapter():
+            return self.model(**inputs, **more)
 
     def _with_adapter(self) -> AbstractContextManager[Any]:
         """The adapter of this expert in its place; others of the same model put theirs there before they speak."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +51,10 @@ class TeamModel(nn.Module):
                     f"as_model: expected models with the same ids for values and mask, but those of {name} are not "
                     f"those of {team.names[0]}"
                 )
-        how = team.method_for(cells=1) if "factors" not in team.options else None
-        if how is not None:
-            _check_stateless(how.composition, how.particles, how.selection, team.method_name)
+        # Whatever its factors are, which a text's length may decide: they do not change what it remembers.
+        options = {name: value for name, value in team.options.items() if name != "factors"}
+        how = replace(team, options=options).method_for(cells=1)
+        _check_stateless(how.composition, how.particles, how.selection, team.method_name)
         self.team, self._experts = team, experts
         # Not as submodules: the models stay where they are, and so does who owns their weights.
         size = max(_vocab_size(expert) for expert in experts)
@@ -98,6 +99,9 @@ class TeamModel(nn.Module):
             if given is not None:
                 inputs[name] = given.to(self.device)
         each = [expert.everywhere(inputs) for expert in self._experts]
+        for name, said in zip(self.team.names, each, strict=True):
+            if said.isnan().any():
+                raise InvalidInput(f"model: the logits of {name} contain NaN; it cannot be composed")
         composed = self.composed(each, inputs["input_ids"])
         first = self._experts[0]
         if composed.shape[-1] == self.config.vocab_size and first.tokens == tuple(range(composed.shape[-1])):

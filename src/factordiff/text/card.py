@@ -14,6 +14,7 @@ from factordiff.networks.store import read_config, weight_hash
 from factordiff.text.packages import pinned, split_of
 
 FIGURES, CARD = "figures.json", "README.md"
+CORPUS_LINE, WEIGHTS_LINE = "- corpus ", "- weights "  # between them stands how the training went
 KIND_OF = {
     "text-prose": "comments and docstrings",
     "text-code": "code without comments and docstrings",
@@ -31,6 +32,14 @@ def write_text_card(folder: Path, measured: Mapping[str, Any], training: Sequenc
         raise DataError(f"{folder}: these figures are of other weights ({found}); measure this expert again")
     write_whole(folder / FIGURES, (json.dumps(measured, indent=1) + "\n").encode())
     write_whole(folder / CARD, card(folder, measured, training).encode())
+
+
+def training_lines(folder: Path) -> list[str]:
+    """What an expert's card says of its training, to be said again by its next card."""
+    lines = (folder / CARD).read_text(encoding="utf-8").splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith(CORPUS_LINE))
+    last = next(place for place, line in enumerate(lines) if line.startswith(WEIGHTS_LINE))
+    return [line.removeprefix("- ") for line in lines[first + 1 : last]]
 
 
 def card(folder: Path, measured: Mapping[str, Any], training: Sequence[str]) -> str:
@@ -57,9 +66,9 @@ def card(folder: Path, measured: Mapping[str, Any], training: Sequence[str]) -> 
         f"- learned from {KIND_OF.get(name, 'text')} of {sum(licences.values())} packages from PyPI",
         "- their licences: " + ", ".join(f"{licence} ({count})" for licence, count in licences.most_common()),
         "- every package with its version, licence and sha256: `src/factordiff/text/packages.json`",
-        f"- corpus {measured['corpus']}",
+        f"{CORPUS_LINE}{measured['corpus']}",
         *(f"- {line}" for line in training),
-        f"- weights {weight_hash(folder)}",
+        f"{WEIGHTS_LINE}{weight_hash(folder)}",
         "",
         "## Figures",
         "",
@@ -83,6 +92,8 @@ def _repeated(measured: Mapping[str, Any], name: str) -> list[str]:
     return [
         "",
         "## What it repeats of its training text",
+        "",
+        f"Of {measured['windows']['verbatim']:,} windows each: written, of training text, of held-out text.",
         "",
         f"- stretches of 20 characters of what it writes from nothing that occur there: {shares['written']}; "
         f"of held-out text: {shares['held_out']}",
