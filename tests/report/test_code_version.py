@@ -68,10 +68,9 @@ def test_versions_are_not_cut_as_commits_are() -> None:
     assert short("0123456789" * 4 + "-changed") == "012345678901-changed"
 
 
-def test_code_without_its_repository_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_version, "_of_installed", lambda package: "")
+def test_code_that_travelled_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_version, "_of_tree", lambda package: "an older one-changed")
     monkeypatch.setenv("FACTORDIFF_COMMIT", "abc")
-    monkeypatch.setattr(code_version, "_of_tree", lambda package: "")
     assert code_version.commit.__wrapped__() == "abc"
-    monkeypatch.setattr(code_version, "_of_tree", lambda package: "its own")
-    assert code_version.commit.__wrapped__() == "its own"
+    monkeypatch.delenv("FACTORDIFF_COMMIT")
+    assert code_version.commit.__wrapped__() == "an older one-changed"

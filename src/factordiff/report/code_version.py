@@ -11,9 +11,7 @@ from pathlib import Path
 
 CHANGED = "-changed"
 PACKAGE = Path(__file__).resolve().parent.parent
-NAMED = (
-    "FACTORDIFF_COMMIT"  # the environment's word on the commit, where the code travels without its repository
-)
+NAMED = "FACTORDIFF_COMMIT"  # the environment's word on the commit
 PROJECT = Path("src") / PACKAGE.name  # where the package lies in the project's own tree
 
 
@@ -27,9 +25,9 @@ def short(name: str) -> str:
 def commit() -> str:
     """The commit of the code, with a mark if files were changed; of an installed package its version.
 
-    Where neither is known, $FACTORDIFF_COMMIT may name it.
+    $FACTORDIFF_COMMIT names it where the code has travelled: a copy's repository may be older than its files.
     """
-    return _of_tree(PACKAGE) or _of_installed(PACKAGE) or os.environ.get(NAMED) or "unknown"
+    return os.environ.get(NAMED) or _of_tree(PACKAGE) or _of_installed(PACKAGE) or "unknown"
 
 
 def _of_tree(package: Path) -> str:
