@@ -248,7 +248,9 @@ def whole_runs(
         return time.perf_counter() - start + _finish(device)
 
     run(1), passes()  # they warm up
-    ours = min((run(3) - run(1)) / (2 * how.steps) for _ in range(rounds))
+    # The least of each length, then their difference: the least difference would be that of a slow short run.
+    longer, shorter = (min(spent) for spent in zip(*((run(3), run(1)) for _ in range(rounds)), strict=True))
+    ours = (longer - shorter) / (2 * how.steps)
     alone = min(passes() for _ in range(rounds)) / how.steps
     return {"batch": batch, "method": method, "passes_everywhere_s": alone, "step_s": ours, "how": kept}
 
@@ -269,12 +271,11 @@ def beside_a_shape(
         given = (models, device, batch, method, rounds, how)
         plain = beside_models(*given)
         show(shape, "plain", plain)
-        recorded = whole_runs(Engine(batch, cuda_graph=device.type == "cuda"), *given)
-        show(shape, "recorded", over(recorded, recorded["passes_everywhere_s"]))
-        chosen = whole_runs(AutoEngine(), *given)
-        # Each form beside its own passes: those of every position if it is recorded, else of the candidates.
-        passes_s = chosen["passes_everywhere_s"] if chosen["how"] else plain["passes_s"]
-        show(shape, "chosen", over(chosen, passes_s))
+        recording = Engine(batch, cuda_graph=device.type == "cuda")
+        for form, engine in (("recorded", recording), ("chosen", AutoEngine())):
+            row = whole_runs(engine, *given)
+            # Beside its own passes: those of every position if it was recorded, else of the candidates.
+            show(shape, form, over(row, row["passes_everywhere_s"] if row["how"] else plain["passes_s"]))
 
 
 def show(shape: str, form: str, row: dict[str, Any]) -> None:

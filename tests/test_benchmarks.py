@@ -52,9 +52,9 @@ def test_a_run_says_what_was_chosen_for_each_batch(capsys: pytest.CaptureFixture
     forms = [(row["batch"], row["form"]) for row in rows]
     assert forms == [(batch, form) for batch in (1, 2) for form in ("plain", "recorded", "chosen")]
     assert all(row["passes_s"] > 0 for row in rows)
-    chosen = rows[2]
-    assert chosen["how"] == ""  # nothing is recorded on a CPU: it is held against the plain form's passes
-    assert chosen["passes_s"] == rows[0]["passes_s"]
+    for row in rows[1:3]:  # nothing is recorded on a CPU: they are held against the plain form's passes
+        assert row["how"] == ""
+        assert row["passes_s"] == rows[0]["passes_s"]
 
 
 def test_eight_billion_parameters_are_eight_billion() -> None:

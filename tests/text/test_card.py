@@ -69,8 +69,8 @@ def test_the_whole_table_and_its_cards(
     assert float((mine.vector - given.vector).abs().max()) < 0.01 * float(given.vector.abs().max())
     size = (shipped / "model.safetensors").stat().st_size
     assert size < 0.7 * (tmp_path / "text-prose" / "weights" / "model.safetensors").stat().st_size
-    write_text_card(shipped, result, ["all of it by night", "a second line"])
-    assert training_lines(shipped) == ["all of it by night", "a second line"]
+    write_text_card(shipped, result, ["all of it by night", "weights of step 3"])
+    assert training_lines(shipped) == ["all of it by night", "weights of step 3"]
     # Measured again, its card has other figures and the same training.
     words = [
         "--experts",
@@ -85,7 +85,7 @@ def test_the_whole_table_and_its_cards(
     told = (shipped / "README.md").read_text()
     assert "on 6 windows" in told
     assert "What it repeats" not in told
-    assert "- all of it by night\n- a second line\n- weights" in told
+    assert "- all of it by night\n- weights of step 3\n- weights" in told
     with pytest.raises(DataError, match="these figures are of other weights"):
         write_text_card(shipped, {**result, "weights": {"text-prose": "0" * 64}}, [])
 

@@ -38,7 +38,8 @@ def training_lines(folder: Path) -> list[str]:
     """What an expert's card says of its training, to be said again by its next card."""
     lines = (folder / CARD).read_text(encoding="utf-8").splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith(CORPUS_LINE))
-    last = next(place for place, line in enumerate(lines) if line.startswith(WEIGHTS_LINE))
+    # The last such line: a training may say of which step the weights are.
+    last = max(place for place, line in enumerate(lines) if line.startswith(WEIGHTS_LINE))
     return [line.removeprefix("- ") for line in lines[first + 1 : last]]
 
 
