@@ -133,7 +133,7 @@ def test_the_plan_names_every_row_and_its_queries(tmp_path):
     assert found["test.trans-color+trans-occ.rne"][2] == "6,000"
     assert found["validation.trans-color+trans-occ.rne, 16 settings"][2] == "9,600"
     assert found["test.trans-full+conv-full.learned.router-shared"][2] == "6,000"
-    assert not any("paper-" in name for name in found), "not shipped"
+    assert found["test.paper-trans-full.single"][2] == "6,000", "optional, and shipped"
     assert "queries are left" in shown
     assert not list(tmp_path.iterdir())
 
