@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from factordiff import ByMargin, Mixture, Repaired, compose
+from factordiff.composition.router_store import shipped_router
 from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.networks.store import load_expert, save_expert
 from factordiff.solving.solver import solve
 from factordiff.team.file import shipped_teams
+from factordiff.team.fit import hashes
 from tests.networks.small_networks import stir
 from tests.solving_experts import halves, task, tiny_experts
 
@@ -49,11 +51,21 @@ def test_weights_that_changed_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_flagship_pair_knows_its_temperature() -> None:
-    assert shipped_teams() == ["col+occ", "full+full", "occ+full"]
+    assert shipped_teams() == ["col+occ", "col+occ-default-head", "full+full", "occ+full"]
     team = compose("col+occ")
     assert team.names == ("trans-color", "trans-occ")
     assert team.options == {"temperatures": (1.0, 0.125)}
     assert compose("full+full").options == compose("occ+full").options == {}
+
+
+def test_the_pair_that_is_wrongly_sure_knows_its_router() -> None:
+    team = compose("col+occ-default-head")
+    assert team.names == ("trans-color", "trans-occ-default-head")
+    assert team.method == "learned"
+    assert shipped_router(hashes(team)) == Path(team.options["router"])
+    assert shipped_router(hashes(compose("col+occ"))) is None
+    with pytest.raises(InvalidInput, match="fitted to trans-occ-default-head with other weights"):
+        compose(["trans-color", "trans-occ"], "learned", router=team.options["router"])
 
 
 @pytest.mark.parametrize(

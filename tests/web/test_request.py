@@ -68,7 +68,6 @@ WRONG = [
     ({"experts": ["nobody"]}, "experts: expected some of even, odd, got 'nobody'"),
     ({"experts": ["odd", "odd"]}, "odd is named twice"),
     ({"method": "magic"}, "method: expected 'drawn-expert', 'evidence', 'fkc'"),
-    ({"method": "learned"}, "method: expected 'drawn-expert', 'evidence', 'fkc'"),
     ({"router": "/etc"}, "body: unknown key 'router'"),
     ({"temperatures": {"odd": 0}}, "temperatures: expected a finite positive number for odd, got 0"),
     ({"temperatures": {"odd": 1e308}}, "temperatures: expected 0 or a size between 1e-30 and 1e+30 for odd"),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 import torch
 from torch import Tensor
 
+from factordiff import compose
 from factordiff.arc.task import parse_task
 from factordiff.composition.method import spec
+from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.networks.named import NamedExpert
 from factordiff.networks.store import save_expert
 from factordiff.solving.answer import Answer
 from factordiff.solving.solver import solve
 from factordiff.team.team import Team
+from factordiff.web.about import fitting_methods, teams_of
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 from factordiff.web.request import read_request
@@ -158,3 +162,20 @@ def test_folders_of_one_name_are_told_apart(tmp_path) -> None:
     assert registry.names() == ["same", "same-2"]
     assert registry["same-2"].objective == "color"
     assert registry["same"].about["backbone"] == "trans-ir"
+
+
+def test_a_router_is_the_one_that_was_fitted_to_the_experts(registry: ExpertRegistry) -> None:
+    """No client names it; experts that none was fitted to are refused, before and when it is asked for."""
+    shipped = ExpertRegistry.load(["trans-color", "trans-occ-default-head"])
+    body = {"task": task(), "experts": shipped.names(), "method": "learned", "reveal": "confidence:2"}
+    events = performed(shipped, body)
+    team = dataclasses.replace(compose("col+occ-default-head"), reveal="confidence:2")
+    solved = solve(parse_task(task(), "yours", "body"), team, attempts=1)
+    assert events[-1]["canvas"] == solved[0].canvas.tolist()
+    assert fitting_methods(shipped, shipped.names())["learned"] is None
+    (told,) = teams_of(shipped)
+    assert (told["name"], told["options"]) == ("col+occ-default-head", {})
+    refused = "'learned' takes experts that a shipped router was fitted to, got one, two"
+    assert refused in str(fitting_methods(registry, registry.names())["learned"])
+    with pytest.raises(InvalidInput, match=refused):
+        performed(registry, {**body, "experts": registry.names()})

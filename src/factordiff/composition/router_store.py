@@ -11,7 +11,7 @@ import safetensors.torch
 
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.errors import CheckpointError, InvalidInput
-from factordiff.experts.registry import CONFIG
+from factordiff.experts.registry import CONFIG, SHIPPED
 from factordiff.files import write_whole
 from factordiff.networks.parameters import Layout
 from factordiff.networks.store import MODEL
@@ -23,6 +23,7 @@ from factordiff.schema.values import String
 
 TYPE = "factordiff-router"
 CARD = "README.md"
+SHIPPED_ROUTERS = SHIPPED / "routers"
 FITTED = Listed(Parts({"name": String(), "weights": Maybe(String())}), 1_000)  # the experts it was fitted to
 
 
@@ -88,6 +89,14 @@ def check_experts(router: Router, experts: Sequence[tuple[str, str | None]], all
                 f"router: it was fitted to {fitted} with other weights than those of {name}; fit it again, or say "
                 "other_experts='allow'"
             )
+
+
+def shipped_router(experts: Sequence[tuple[str, str | None]]) -> Path | None:
+    """The folder of the shipped router that was fitted to experts of these hashes, in this order; None without one."""
+    wanted = [hash_ for _, hash_ in experts]
+    folders = sorted(path.parent for path in SHIPPED_ROUTERS.glob(f"*/{CONFIG}"))
+    fitted = ((folder, [hash_ for _, hash_ in load_router(folder).fitted_to]) for folder in folders)
+    return next((folder for folder, hashes in fitted if hashes == wanted), None)
 
 
 def card(router: Router) -> str:

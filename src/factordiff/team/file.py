@@ -125,7 +125,7 @@ def read_team(file: str | Path) -> dict[str, Any]:
                 "those. Put the weights back, or compose and fit the team again"
             )
     if router is not None:
-        folder = path.parent / router["folder"]
+        folder = (path.parent / router["folder"]).resolve()
         if weight_hash(folder) != router["weights"]:
             raise CheckpointError(
                 f"{path}: the router in {folder} is another now than when the team was saved; fit the team again"

@@ -25,7 +25,6 @@ from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search
 from factordiff.locks import Lock
-from factordiff.networks.store import weight_hash
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
@@ -71,10 +70,7 @@ def fit_team(
 
 def hashes(team: Team) -> tuple[tuple[str, str | None], ...]:
     """The experts by name, with the hashes of those that came from a folder."""
-    return tuple(
-        (member.name, None if member.folder is None else weight_hash(member.folder))
-        for member in team.members
-    )
+    return tuple((member.name, None if member.folder is None else member.sha256) for member in team.members)
 
 
 def _router(

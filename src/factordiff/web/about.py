@@ -18,6 +18,7 @@ from factordiff.team.team import Team
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import offered
+from factordiff.web.routers import CHOSEN_HERE, with_router
 
 LIMITS = ("body", "demonstrations", "particles", "steps", "experts", "deadline")  # those a page has to know
 
@@ -52,7 +53,8 @@ def teams_of(registry: ExpertRegistry) -> list[dict[str, Any]]:
         except FactorDiffError:  # its experts are others now, or not here: its numbers are for nobody
             continue
         experts = list(team.pop("experts"))
-        del team["layout"]
+        for unsaid in ("layout", *CHOSEN_HERE):
+            team.pop(unsaid, None)
         if all(one in registry.entries for one in experts) and team["method"] in offered():
             method, reveal = team.pop("method"), team.pop("reveal")
             found.append(
@@ -68,8 +70,9 @@ def fitting_methods(registry: ExpertRegistry, experts: Sequence[str]) -> dict[st
     for name, method in offered().items():
         try:
             method.check({}, experts)
+            team = with_router(Team(members, name, layout=(SIDE, SIDE)))
             if method.objectives:
-                Team(members, name, layout=(SIDE, SIDE)).method_for(CELLS)
+                team.method_for(CELLS)
             found[name] = None
         except FactorDiffError as error:
             found[name] = str(error)

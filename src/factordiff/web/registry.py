@@ -46,7 +46,9 @@ class ExpertRegistry:
             config = loaded.config
             about = {"backbone": config["backbone"], "parameters": config.get("parameters")}
             name = _unused(loaded.name, [entry.name for entry in entries])
-            entries.append(RegisteredExpert(name, loaded.expert, loaded.objective, about=about))
+            entries.append(
+                RegisteredExpert(name, loaded.expert, loaded.objective, loaded.folder, about=about)
+            )
         return cls(entries, device)
 
     def __getitem__(self, name: str) -> RegisteredExpert:

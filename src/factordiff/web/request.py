@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -27,6 +28,7 @@ from factordiff.sampling.rules import reveal_rule
 from factordiff.schema.bound import shown
 from factordiff.solving.solver import check_task
 from factordiff.web.limits import API_VERSION, Limits
+from factordiff.web.routers import CHOSEN_HERE
 
 # A block may not be larger than the canvas, and its digits not so many that reading them takes long.
 SIZE = "([1-9]|10)"  # a factor is no larger than the canvas
@@ -145,28 +147,27 @@ class SolveRequest(BaseModel):
 
 
 def offered() -> dict[str, MethodSpec]:
-    """The methods that a client may name: not those that need a folder of this machine."""
+    """The methods that a client may name, with the options that it may set."""
     return {
-        name: one
+        name: replace(one, options=tuple(o for o in one.options if o.name not in CHOSEN_HERE))
         for name, one in specs().items()
-        if not any(option.kind == "router" for option in one.options)
     }
 
 
 def request_model(limits: Limits) -> type[SolveRequest]:
     """The request with the options of every method that is offered, within these limits."""
-    return _request_model(limits, tuple(offered()))
+    return _request_model(limits, tuple(offered().values()))
 
 
 @cache
-def _request_model(limits: Limits, methods: tuple[str, ...]) -> type[SolveRequest]:
+def _request_model(limits: Limits, methods: tuple[MethodSpec, ...]) -> type[SolveRequest]:
     about = "By default routing, or single with one expert."
     fields: dict[str, Any] = {
-        "method": (Literal[methods] | None, Field(None, description=about)),
+        "method": (Literal[tuple(one.name for one in methods)] | None, Field(None, description=about)),
         "deadline": (float, Field(limits.deadline, ge=0.01, le=limits.deadline, description="Seconds.")),
     }
-    for name in methods:
-        for option in spec(name).options:
+    for one in methods:
+        for option in one.options:
             fields.setdefault(option.name, _field(option, limits))
     return create_model("SolveRequest", __base__=SolveRequest, **fields)
 

@@ -29,6 +29,7 @@ from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import SolveRequest
+from factordiff.web.routers import with_router
 
 Event = dict[str, Any]
 Emit = Callable[[Event], None]
@@ -53,13 +54,15 @@ class Prepared:
 
 def prepare(request: SolveRequest, registry: ExpertRegistry) -> Prepared:
     """The parts of the run, the same that the command line would use; what does not fit together is refused."""
-    team = Team(
-        tuple(registry[name] for name in request.names),
-        request.how.name,
-        request.options,
-        (SIDE, SIDE),
-        reveal=request.rule,
-        device=registry.device,
+    team = with_router(
+        Team(
+            tuple(registry[name] for name in request.names),
+            request.how.name,
+            request.options,
+            (SIDE, SIDE),
+            reveal=request.rule,
+            device=registry.device,
+        )
     )
     question = Question(request.parsed, request.test, request.seed, request.fixed)
     condition = question.condition.to(registry.device)

@@ -8,6 +8,7 @@ const METHODS = {
   routing: "Each cell goes to the expert with the largest margin there. The paper’s method.",
   "soft-routing": "Every expert speaks for every cell, weighted by its margin.",
   evidence: "Who has predicted well what lies around a cell speaks for it.",
+  learned: "A small network, fitted on other instances, says how much each expert counts at each cell.",
   single: "One expert alone.",
   mixture: "The average of the experts’ distributions, cell by cell.",
   "drawn-expert": "For each cell and step one expert is drawn and speaks.",
