@@ -101,7 +101,7 @@ def _written(team: Team, folder: Path) -> None:
     if isinstance(router, Router):
         team = replace(team, options={**team.options, "router": save_router(router, folder)})
     assert team.report is not None
-    write_whole(folder / REPORT, (json.dumps(team.report.spelled(), indent=2) + "\n").encode())
+    write_whole(folder / REPORT, (json.dumps(asdict(team.report), indent=2) + "\n").encode())
     team.save(folder / TEAM)
 
 
@@ -131,13 +131,9 @@ def show_report(console: Console, report: FitReport, folder: Path) -> None:
 
 
 def _cells(trial: Trial) -> tuple[str, str, str, str]:
-    setting = ", ".join(
-        f"{name} {'/'.join(f'{n:g}' for n in value) if isinstance(value, tuple) else value}"
-        for name, value in trial.setting.items()
-    )
     score, loss = trial.score, trial.loss
     return (
-        setting or "as it is",
+        trial.said,
         "" if score is None else f"{100 * score.exact:.1f} %",
         "" if score is None else f"{100 * score.cells:.2f} %",
         "" if loss is None else f"{loss:.5f}",

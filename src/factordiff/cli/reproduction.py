@@ -38,7 +38,7 @@ from factordiff.experiments.tuning import fitted_as, next_trial
 from factordiff.experts.registry import find_expert, shipped_experts
 from factordiff.files import check_folder
 from factordiff.locks import Lock
-from factordiff.networks.named import load_named
+from factordiff.networks.named import NamedExpert, load_named
 from factordiff.report.code_version import commit
 from factordiff.report.document import Section, verdict_table
 from factordiff.report.document import Table as ReportTable
@@ -158,8 +158,13 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
         _part(request.part),
         deadline,
     )
+
+    @cache
+    def known(name: str) -> NamedExpert:
+        return load_named(folders.get(name, name), device, DTYPES[dtype])
+
     runner = Runner(
-        cache(lambda name: load_named(folders.get(name, name), device, DTYPES[dtype])),
+        known,
         cache(dataset.evaluation),
         dataset.artefact.sha256,
         context,

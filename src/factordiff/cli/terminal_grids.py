@@ -100,6 +100,14 @@ def swatch(console: Console, palette: Palette, label: int) -> Text:
     return Text(f"{palette.letter(label)} ", _style(console, palette, label))
 
 
+def legend(console: Console, said: Sequence[str]) -> Text:
+    """The experts in their order, each as it looks and what is said of it."""
+    line = Text()
+    for index, words in enumerate(said):
+        line.append_text(swatch(console, EXPERTS, index)).append(f" {words}   ")
+    return line
+
+
 def _total(panels: Sequence[Panel], form: Form) -> int:
     return sum(panel.width(form) for panel in panels) + GAP * (len(panels) - 1)
 
