@@ -15,13 +15,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds its neighbours
+
 import numpy as np
 import torch
 
+from benchmarks.text_bits import (
+    InfillScore,
+    best_mixture,
+    best_product,
+    best_temperatures,
+    fill_in,
+    hidden_log_probs,
+)
+from benchmarks.text_card import CARD, training_lines, write_text_card
+from benchmarks.verbatim import verbatim
 from factordiff.composition.composition import Composition
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import GeometricMean, Product
@@ -31,18 +44,8 @@ from factordiff.devices import choose_device, device_name
 from factordiff.experts.registry import SHIPPED, Found, find_expert
 from factordiff.networks.store import build, load_expert, load_weights, read_config, save_expert, weight_hash
 from factordiff.report.statistics import Estimate, mean
-from factordiff.text.bits import (
-    InfillScore,
-    best_mixture,
-    best_product,
-    best_temperatures,
-    fill_in,
-    hidden_log_probs,
-)
-from factordiff.text.card import CARD, training_lines, write_text_card
 from factordiff.text.corpus import CORPUS, load_corpus
 from factordiff.text.sources import Code, Prose, TextSource
-from factordiff.text.verbatim import verbatim
 from factordiff.text.windows import Windows, hidden_cells, mixed_windows
 from factordiff.training.provenance import provenance
 

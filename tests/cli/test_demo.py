@@ -21,9 +21,10 @@ from factordiff.arc.dataset import Dataset
 from factordiff.cli import demo as verb
 from factordiff.cli.app import app
 from factordiff.cli.demo_arc import demonstrate, featured
+from factordiff.cli.painting_display import PAINTS, scene
 from factordiff.errors import InvalidInput
 from factordiff.networks.store import build, save_expert
-from factordiff.sampling.path import filling
+from factordiff.sampling.path import NOBODY, filling
 from factordiff.solving.answer import Answer
 from factordiff.solving.solver import solve
 from factordiff.toy.exactness import Measured
@@ -102,27 +103,37 @@ def test_small_distance_by_chance_is_not_called_exact() -> None:
 def test_frames_end_with_the_sample_and_name_who_decided() -> None:
     painted = paint("routing", draws=1, trace=True)
     assert painted.samples.trace is not None
-    scenes = filling(painted.samples.trace, [verb.HIDDEN] * len(picture()))
+    scenes = filling(painted.samples.trace, [NOBODY] * len(picture()))
     cells, speakers = scenes[-1]
     assert cells == painted.x_0.tolist()
     assert set(speakers) == {0, 1}
-    assert set(scenes[0][0]) == {verb.HIDDEN}
-    filled = [sum(cell != verb.HIDDEN for cell in scene[0]) for scene in scenes]
+    assert set(scenes[0][0]) == {NOBODY}
+    filled = [sum(cell != NOBODY for cell in scene[0]) for scene in scenes]
     assert filled == sorted(filled)
     assert filled[-1] == len(picture())
 
 
 @pytest.mark.parametrize("colors", [False, True])
 def test_grid_draws_every_cell(colors: bool) -> None:
-    drawing = verb.grid([0, 1, verb.HIDDEN, 4], verb.VALUE_STYLES, verb.VALUE_LETTERS, colors)
-    assert len(drawing.plain) == 2 * 4 + 1
-    assert drawing.plain.count("\n") == 1
-    assert ("[]" in drawing.plain) is not colors
-    assert len(drawing.spans) == (4 if colors else 1)
+    with_or_without = Console(
+        width=100, file=StringIO(), force_terminal=colors, color_system="truecolor" if colors else None
+    )
+    cells = [0, 1, NOBODY, 4] * 16
+    title, *rows = scene(with_or_without, "step 3", cells, [0, 1, NOBODY, 1] * 16).plain.splitlines()
+    assert title.startswith("step 3")
+    assert rows == [rows[0]] * 8
+    assert rows[0].split() == (
+        ["a", "b", ".", "b"] * 2 if colors else ["#", ".", "=", "#", ".", "=", *"ab.b" * 2]
+    )
 
 
 def test_letters_tell_every_value_apart() -> None:
-    assert len(set(verb.VALUE_LETTERS)) == len(set(verb.VALUE_STYLES)) == len(picture().unique())
+    assert (
+        len(set(PAINTS.letters))
+        == len(set(PAINTS.exact))
+        == len(set(PAINTS.sixteen))
+        == len(picture().unique())
+    )
 
 
 @pytest.fixture(scope="module")

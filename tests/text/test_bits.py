@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks import text_bits as bits
+from benchmarks.text_bits import best_mixture, best_product, best_temperatures, fill_in, hidden_log_probs
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.product import Product
 from factordiff.composition.routing import Routing
 from factordiff.composition.single import Single
 from factordiff.streams import Purpose, integers, uniform
-from factordiff.text import bits
-from factordiff.text.bits import best_mixture, best_product, best_temperatures, fill_in, hidden_log_probs
 from tests.text.tables import Noise
 
 EXPERTS = [Noise(1), Noise(2, sharp=2.0)]

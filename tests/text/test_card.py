@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks import code_prose
+from benchmarks.text_card import CARD, FIGURES, card, training_lines, write_text_card
 from factordiff.arc.artefact import save_artefact
 from factordiff.errors import DataError
 from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import build as build_network
 from factordiff.networks.store import load_expert, read_config, save_expert, weight_hash
 from factordiff.text.build import RECORDED, build
-from factordiff.text.card import CARD, FIGURES, card, training_lines, write_text_card
 from tests.networks.small_networks import stir
 from tests.text.wheels import packages
 
@@ -40,7 +40,7 @@ def test_the_whole_table_and_its_cards(
     words = ["--experts", "text-prose,text-code", "--generalist", "text-all", "--corpus", "corpus.npz"]
     words += ["--shares", "0.15,0.5", "--windows", "8", "--verbatim", "2", "--device", "cpu", "--ship"]
     monkeypatch.setattr(sys, "argv", ["code_prose.py", *words, "--out", "table.json"])
-    monkeypatch.setattr("factordiff.text.verbatim.STEPS", 4)
+    monkeypatch.setattr("benchmarks.verbatim.STEPS", 4)
     code_prose.main()
     shown = capsys.readouterr().out
     result = json.loads((tmp_path / "table.json").read_text())

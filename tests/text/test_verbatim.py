@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import verbatim as measuring
+from benchmarks.verbatim import occurs, restored, share_that_occurs, stretches, verbatim
 from factordiff.composition.single import Single
 from factordiff.streams import Purpose, integers
-from factordiff.text import verbatim as measuring
-from factordiff.text.verbatim import occurs, restored, share_that_occurs, stretches, verbatim
 from tests.text.tables import Knows, Noise
 
 

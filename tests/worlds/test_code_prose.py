@@ -1,4 +1,4 @@
-"""Code and prose: small experts on a small corpus, held against the measurement that `text/bits.py` makes alone."""
+"""Code and prose: small experts on a small corpus, held against what `benchmarks/text_bits.py` measures alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from benchmarks.text_bits import fill_in
 from factordiff.arc.artefact import save_artefact
 from factordiff.cli.demo_world import watch
 from factordiff.composition.mixture import Mixture
@@ -17,7 +18,6 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.networks.store import build as build_network
 from factordiff.networks.store import save_expert
 from factordiff.text.alphabet import BYTES, letters
-from factordiff.text.bits import fill_in
 from factordiff.text.build import build
 from factordiff.text.corpus import load_corpus
 from factordiff.text.windows import hidden_cells, mixed_windows

@@ -12,7 +12,7 @@ from torch import Tensor
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
-from factordiff.experts.condition import Condition
+from factordiff.experts.condition import Condition, Inside
 from factordiff.experts.expert import take
 from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import build, read_config, save_expert
@@ -25,7 +25,7 @@ from factordiff.worlds.mosaic.canvas import (
     places,
     together,
 )
-from factordiff.worlds.mosaic.demonstrations import demonstration_evidence, hide_one
+from factordiff.worlds.mosaic.demonstrations import demonstration_evidence
 from factordiff.worlds.mosaic.mosaics import drawn_queries, mosaics, owners
 from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of, tasks_of, training_commands
 from factordiff.worlds.mosaic.world import Mosaic
@@ -168,18 +168,25 @@ def test_each_expert_has_thirty_tasks_of_its_own(listed: EvaluationSet) -> None:
     assert commands[2].endswith("--out runs/mosaic-3")
 
 
-def test_hide_one_asks_about_a_demonstration(listed: EvaluationSet) -> None:
-    condition = listed.condition(torch.tensor([3, 4]))
-    asked, output = hide_one(condition, 1)
-    assert (asked.query == condition.context_inputs[:, 1]).all()
-    assert (output == condition.context_outputs[:, 1]).all()
-    assert (asked.context_inputs == condition.context_inputs[:, [0, 2]]).all()
-    assert asked.inside is not None
-    assert condition.inside is not None
-    assert (asked.inside.query == condition.inside.context_inputs[:, 1]).all()
-    asked.check()
-    with pytest.raises(InvalidInput, match=r"number: expected a demonstration in 0 \.\. 2, got 3"):
-        hide_one(condition, 3)
+def hide_one(condition: Condition, number: int) -> tuple[Condition, Tensor]:
+    """The condition in which a demonstration's input is the query and the others are shown; and its output."""
+    frames = condition.present.shape[1]
+    others = torch.tensor([frame for frame in range(frames) if frame != number])
+    inside = condition.inside
+    asked = Condition(
+        condition.context_inputs[:, number],
+        condition.context_inputs[:, others],
+        condition.context_outputs[:, others],
+        condition.present[:, others],
+        None
+        if inside is None
+        else Inside(
+            inside.context_inputs[:, number],
+            inside.context_inputs[:, others],
+            inside.context_outputs[:, others],
+        ),
+    )
+    return asked, condition.context_outputs[:, number]
 
 
 def test_evidence_is_the_sum_over_demonstrations(listed: EvaluationSet) -> None:

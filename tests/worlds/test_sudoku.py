@@ -19,7 +19,6 @@ from factordiff.worlds.sudoku.solver import (
     UNITS,
     by_rules,
     difficulty,
-    read_puzzle,
     solution,
     solutions,
 )  # fmt: skip
@@ -30,6 +29,10 @@ KNOWN = (
     "530070000600195000098000060800060003400803001700020006060000280000419005000080079",
     "000000907000420180000705026100904000050000040000507009920108000034059000507000000",
 )
+
+
+def read_puzzle(digits: str) -> list[int]:
+    return [int(digit) - 1 if digit in "123456789" else EMPTY for digit in digits]
 
 
 def test_a_unit_is_the_marginal_of_a_permutation() -> None:
@@ -95,7 +98,6 @@ def test_puzzles_are_of_their_difficulty_unique_and_always_the_same() -> None:
         ("11" + "." * 79, "no solution: 1 stands in row 1, column 1 and in row 1, column 2"),
         ("12345678." + "........9" + "." * 63, "no solution"),
         ("123", "expected 81 cells, got 3"),
-        ("12x" + "." * 78, "got 'x' at character 3"),
     ],
 )
 def test_bad_puzzles_are_refused(text: str, sentence: str) -> None:

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from factordiff.arc.grid import Grid
+from factordiff.arc.svg import COLORS
 from factordiff.errors import InvalidInput
 
-PALETTE = (
-    (0, 0, 0),  # 0 black: the background
-    (0, 116, 217),  # 1 blue
-    (255, 65, 54),  # 2 red
-    (46, 204, 64),  # 3 green
-    (255, 220, 0),  # 4 yellow
-    (170, 170, 170),  # 5 grey
-    (240, 18, 190),  # 6 magenta
-    (255, 133, 27),  # 7 orange
-    (127, 219, 255),  # 8 light blue
-    (135, 12, 37),  # 9 maroon
-)
+PALETTE = tuple(map(ImageColor.getrgb, COLORS))
 PAPER = (255, 255, 255)
 INK = (40, 40, 40)
 LINE = (85, 85, 85)

@@ -14,7 +14,7 @@ from jaxtyping import Shaped
 
 from factordiff.arc.grid import Grid
 
-# ARC's colors, those of drawing.PALETTE; written out, so that the first grid does not wait for an image library.
+# ARC's colors: black (the background), blue, red, green, yellow, grey, magenta, orange, light blue, maroon.
 COLORS = (
     "#000000", "#0074d9", "#ff4136", "#2ecc40", "#ffdc00", "#aaaaaa", "#f012be", "#ff851b", "#7fdbff", "#870c25",
 )  # fmt: skip

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from factordiff.arc.grid import Grid
 from factordiff.arc.task import Task
-from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
+from factordiff.cli.terminal_grids import EXPERTS, Panel, legend, side_by_side
 from factordiff.printable import printable
 from factordiff.solving.answer import Answer
 from factordiff.solving.wording import sentences
@@ -36,12 +35,8 @@ def show_answer(console: Console, answer: Answer) -> None:
     )
     console.print(side_by_side(console, panels_of(answer)), soft_wrap=True)
     if answer.routing is not None:
-        legend = Text()
-        for index, (name, count) in enumerate(answer.routing.shares().items()):
-            legend.append_text(swatch(console, EXPERTS, index)).append(
-                f" {printable(name)}: {count} cells   "
-            )
-        console.print(legend)
+        shares = answer.routing.shares().items()
+        console.print(legend(console, [f"{printable(name)}: {count} cells" for name, count in shares]))
     for sentence in sentences(answer):
         console.print(sentence, style="dim", markup=False)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from factordiff.cli import inputs
-from factordiff.devices import choose_device
+from factordiff.cli.progress import stage_bars
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.files import check_folder, read_regular, write_whole
 from factordiff.report.document import Table as Made
@@ -25,25 +23,6 @@ TEXTS, TABLE, PICTURE = ("table.md", "table.tex"), "table.json", "table.png"
 SHARES = "shares.png"
 
 
-@dataclass(frozen=True)
-class CompareRequest:
-    """The command's arguments."""
-
-    name: str
-    settings: dict[str, Any]
-    methods: str
-    limit: int | None
-    validation: int | None
-    budget: int
-    against: str
-    split: str
-    reveal: str
-    batch: int
-    seed: int
-    device: str
-    out: Path
-
-
 def chosen_world(name: str, settings: dict[str, Any]) -> World:
     """The world; settings that it does not take are refused."""
     try:
@@ -54,41 +33,26 @@ def chosen_world(name: str, settings: dict[str, Any]) -> World:
         raise InvalidInput(f"{given}: the world {name!r} does not take it") from error
 
 
-def compare_and_show(request: CompareRequest, console: Console) -> None:
-    """Run with a progress bar, print the table, and write it, with a picture, beside the records."""
-    one = chosen_world(request.name, request.settings)
-    folder = request.out / one.name / request.split
-    read = inputs.of_experts(request.settings.get("folders", {}).values())
-    read += inputs.of_data(request.settings.get("sequences"))
+def compare_and_show(
+    console: Console,
+    one: World,
+    read: Iterable[Path],
+    against: str,
+    split: str,
+    out: Path,
+    asked: dict[str, Any],
+) -> None:
+    """Run with a progress bar, print the table, and write it, with a picture, beside the records.
+
+    `asked` is what else `compare_world` takes; what is written may be none of the files that are `read`.
+    """
+    folder = out / one.name / split
     check_folder("--out", folder, (*TEXTS, TABLE, PICTURE), read)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        waiting = progress.add_task(f"{one.name}: experts and queries", total=None)
-        tasks: dict[str, Any] = {}
-
-        def on_progress(row: str, done: int, total: int) -> None:
-            progress.update(waiting, visible=False)
-            if row not in tasks:
-                tasks[row] = progress.add_task(row, total=total)
-            progress.update(tasks[row], completed=done, total=total)
-
-        table = compare_world(
-            one,
-            request.methods,
-            split=request.split,
-            limit=request.limit,
-            validation=request.validation,
-            budget=request.budget,
-            device=choose_device(request.device),
-            batch=request.batch,
-            seed=request.seed,
-            reveal=request.reveal,
-            out=request.out,
-            on_progress=on_progress,
-        )
+    with stage_bars(console, f"{one.name}: experts and queries") as on_progress:
+        table = compare_world(one, split=split, out=out, on_progress=on_progress, **asked)
     console.print(shown(table.table()))
-    if request.against:
-        console.print(shown(table.against(request.against)))
+    if against:
+        console.print(shown(table.against(against)))
     for name, text in zip(TEXTS, (table.markdown(), table.latex()), strict=True):
         write_whole(folder / name, f"{text}\n".encode())
     saved = {"caption": table.caption(), "about": table.about, "rows": table.figures()}

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from factordiff.cli.app import app
-from factordiff.cli.data_progress import progress_bar
+from factordiff.cli.progress import progress_bar
 from factordiff.cli.whole_numbers import Verbs
 from factordiff.errors import DataError, InvalidInput, MissingDependency, Unavailable
 

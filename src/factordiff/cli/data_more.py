@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Option
 
 from factordiff.cli.data import MANIFEST, PROCESSORS, Workers, console, data
-from factordiff.cli.data_progress import progress_bar
+from factordiff.cli.progress import progress_bar
 from factordiff.errors import InvalidInput
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from factordiff.cli.data_progress import progress_bar
+from factordiff.cli.progress import progress_bar
 from factordiff.errors import InvalidInput
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from typer import Option
@@ -18,16 +17,8 @@ from factordiff.cli.app import app
 
 if TYPE_CHECKING:
     from factordiff.toy.exactness import Measured
-    from factordiff.toy.painting import Painted
 
-HIDDEN = -1
 WIDE = 100  # columns that leave room for a reading of each line
-
-# What a cell looks like: a background in a terminal, two letters anywhere else.
-VALUE_STYLES = ("on #1d2b53", "on #8b5a2b", "on #e0243c", "on #3fae49", "on #d9a441")
-VALUE_LETTERS = ("  ", "[]", "@@", "%%", "==")
-EXPERT_STYLES = ("on #2f7fd1", "on #e8833a")
-EXPERT_LETTERS = ("ee", "mm")
 
 
 @app.command()
@@ -125,8 +116,9 @@ def in_figures(row: Measured) -> Text:
 
 def _paint(console: Console, seed: int) -> None:
     """Paint with routing, step by step where there is a terminal to watch, then show all methods."""
-    from factordiff.cli.terminal_grids import colored
-    from factordiff.sampling.path import filling
+    from factordiff.cli.painting_display import gallery_picture, scene
+    from factordiff.cli.terminal_grids import EXPERTS, swatch
+    from factordiff.sampling.path import NOBODY, filling
     from factordiff.toy.painting import methods, paint
 
     console.print(Text.from_markup("[bold]Two experts paint one picture[/]"))
@@ -135,26 +127,22 @@ def _paint(console: Console, seed: int) -> None:
         "habit that is wrong. Routing asks, cell by cell, who is surer. Right: who decided.\n",
         highlight=False,
     )
-    colors = colored(console)
     trace = paint("routing", seed, draws=1, trace=True).samples.trace
     assert trace is not None
-    scenes = filling(trace, [HIDDEN] * len(trace.start[0]))
+    scenes = filling(trace, [NOBODY] * len(trace.start[0]))
     if console.is_terminal:
         with Live(console=console, refresh_per_second=30) as live:
             for step, (cells, speakers) in enumerate(scenes):
-                live.update(scene(f"step {step} of {len(scenes) - 1}", cells, speakers, colors))
+                live.update(scene(console, f"step {step} of {len(scenes) - 1}", cells, speakers))
                 time.sleep(0.12)
     else:
         some = range(0, len(scenes), max(1, (len(scenes) - 1) // 4))
-        console.print(
-            Columns([scene(f"step {step}", *scenes[step], colors) for step in some], padding=(1, 3))
-        )
-    edges, middle = (
-        Text(letters, style) for letters, style in zip(EXPERT_LETTERS, EXPERT_STYLES, strict=True)
-    )
+        shown = [scene(console, f"step {step}", *scenes[step]) for step in some]
+        console.print(Columns(shown, padding=(1, 3)))
+    edges, middle = swatch(console, EXPERTS, 0), swatch(console, EXPERTS, 1)
     console.print(Text.assemble("\n", edges, " the edges' expert  ", middle, " the middle's expert\n"))
 
-    pictures = [gallery_picture(paint(method, seed), colors) for method in methods()]
+    pictures = [gallery_picture(console, paint(method, seed)) for method in methods()]
     console.print(Columns(pictures, padding=(1, 2)))
     console.print(
         "\nEach shows one draw and, below, the cells that are right on average over 200 draws. Global weights "
@@ -162,39 +150,3 @@ def _paint(console: Console, seed: int) -> None:
         style="dim",
         highlight=False,
     )
-
-
-def scene(title: str, cells: list[int], speakers: list[int], colors: bool) -> RenderableType:
-    """The picture on the left, the routing map on the right."""
-    pair = Table.grid(padding=(0, 2))
-    pair.add_row(
-        grid(cells, VALUE_STYLES, VALUE_LETTERS, colors),
-        grid(speakers, EXPERT_STYLES, EXPERT_LETTERS, colors),
-    )
-    return Group(Text(title, style="dim"), pair)
-
-
-def gallery_picture(painted: Painted, colors: bool) -> RenderableType:
-    """One method's picture with its name and how much of it is right."""
-    cells = painted.x_0.tolist()
-    return Group(
-        Text(painted.method, style="bold"),
-        grid(cells, VALUE_STYLES, VALUE_LETTERS, colors),
-        Padding(Text(f"{painted.right:.1f} of {len(cells)}"), (0, 0, 1, 0)),
-    )
-
-
-def grid(cells: list[int], styles: tuple[str, ...], letters: tuple[str, ...], colors: bool) -> Text:
-    """A square of cells, two characters each, in color or in letters."""
-    side = round(len(cells) ** 0.5)
-    drawing = Text(no_wrap=True)
-    for place, cell in enumerate(cells):
-        if cell == HIDDEN:
-            drawing.append(". ", style="dim")
-        elif colors:
-            drawing.append("  ", style=styles[cell])
-        else:
-            drawing.append(letters[cell])
-        if place % side == side - 1 and place + 1 < len(cells):
-            drawing.append("\n")
-    return drawing

@@ -19,7 +19,7 @@ from factordiff.arc.grid import SIDE
 from factordiff.arc.scoring import grid_right
 from factordiff.cli import inputs
 from factordiff.cli.answer_display import attempt_panel, show_task
-from factordiff.cli.terminal_grids import EXPERTS, Panel, side_by_side, swatch
+from factordiff.cli.terminal_grids import EXPERTS, Panel, legend, side_by_side
 from factordiff.files import check_folder
 from factordiff.sampling.path import NOBODY, path_steps
 from factordiff.solving.answer import Answer
@@ -132,12 +132,11 @@ def _show_large(console: Console, answer: Answer) -> None:
     if answer.truth is not None:
         panels.append(Panel("truth", answer.truth))
     console.print(side_by_side(console, panels), soft_wrap=True)
-    legend = Text()
-    counts = {} if answer.routing is None else answer.routing.shares()
-    for index, name in enumerate(team.names):
-        decided = f", decided {counts[name]} of {answer.grid.size} cells" if counts else ""
-        legend.append_text(swatch(console, EXPERTS, index)).append(f" {name}{decided}   ")
-    console.print(legend)
+    said = list(team.names)
+    if answer.routing is not None:
+        shares = answer.routing.shares().items()
+        said = [f"{name}, decided {count} of {answer.grid.size} cells" for name, count in shares]
+    console.print(legend(console, said))
 
 
 def _titled(answer: Answer) -> Panel:

@@ -16,7 +16,7 @@ from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
-from factordiff.cli.terminal_grids import EXPERTS, Panel, colored, side_by_side
+from factordiff.cli.terminal_grids import EXPERTS, Panel, legend, side_by_side
 from factordiff.sampling.path import NOBODY, filling
 from factordiff.sampling.samples import Samples
 from factordiff.team.team import Team
@@ -84,7 +84,10 @@ def watch(console: Console, world: World) -> None:
                 time.sleep(min(0.15, SECONDS / len(scenes)))
     console.print(f"{method}, {len(scenes) - 1} steps, {int(samples.executed_passes[0]) * world.rows} passes")
     console.print(draw(*scenes[-1], queries, console))
-    console.print(legend(team, colored(console)))
+    if len(team) > MOST_NAMED:
+        console.print(f"{len(team)} experts speak at every cell", style="dim")
+    else:
+        console.print(legend(console, team.names))
     console.print(said(samples, queries), highlight=False)
 
 
@@ -95,17 +98,6 @@ def _team(world: World, setting: Setting, queries: Queries) -> tuple[str, Team]:
         return own.label, own.prepare(setting)(queries).teams[0]
     method = "product" if world.name == "sudoku" else "routing"
     return method, setting.team(method)
-
-
-def legend(team: Team, in_color: bool) -> Text:
-    """Which expert has which color, or letter."""
-    if len(team) > MOST_NAMED:
-        return Text(f"{len(team)} experts speak at every cell", style="dim")
-    line = Text()
-    for place, name in enumerate(team.names):
-        line.append(f" {EXPERTS.letter(place)} ", style=f"on {expert_color(place)}" if in_color else "bold")
-        line.append(f" {name}  ")
-    return line
 
 
 def said(samples: Samples, queries: Queries) -> str:

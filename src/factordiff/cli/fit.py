@@ -14,6 +14,16 @@ Data = Annotated[
     Path | None,
     Option(help="A safetensors file with `answers` (item, cell) in place of ARC's validation queries."),
 ]
+OPTIONS = (
+    "budget",
+    "seed",
+    "kind",
+    "bias",
+    "complement",
+    "evidence",
+    "steps",
+    "measure",
+)  # as `Team.fit` takes it
 Layout = Annotated[str, Option(help="With --data: height x width of the cells, as 10x10.")]
 
 
@@ -58,21 +68,13 @@ def fit_command(
     Stop it anywhere and call it again: it goes on. The folder then holds team.json, which `factordiff solve --team`
     takes, report.json and, of a router, its config, weights and card.
     """
+    typed = locals()
     from factordiff.cli.fitting import FitRequest, fit
 
     names = [name.strip() for name in experts.split(",") if name.strip()]
     label = "+".join(Path(name).name for name in names)
     folder = out or Path("runs") / f"fit-{label}-{method}"
-    options = {
-        "budget": budget,
-        "seed": seed,
-        "kind": kind,
-        "bias": bias,
-        "complement": complement,
-        "evidence": evidence,
-        "steps": steps,
-        "measure": measure,
-    }
+    options = {option: typed[option] for option in OPTIONS}
     request = FitRequest(
         names, method, folder, data, layout, items, held, rounds, head, reveal, device, options
     )

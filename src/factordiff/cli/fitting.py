@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.fitting_data import validation_data
 from factordiff.cli import inputs
+from factordiff.cli.progress import stage_bars
 from factordiff.composition.router import Router
 from factordiff.composition.router_store import CARD, save_router
 from factordiff.devices import choose_device
@@ -34,7 +32,6 @@ from factordiff.locks import Lock
 from factordiff.networks.store import MODEL
 from factordiff.report.diagnosis_chart import picture as drawn
 from factordiff.sampling.rules import reveal_rule
-from factordiff.team.fit import Progress as Tell
 from factordiff.team.team import Team, compose
 
 WORKPLACE, TEAM, REPORT = "fitting", "team.json", "report.json"
@@ -90,7 +87,7 @@ def fit(request: FitRequest, console: Console) -> None:
     )
     options = {**request.options, "heads": chosen_heads(request.head)}
     with Lock.of_folder(request.out):
-        with _progress(console) as tell:
+        with stage_bars(console) as tell:
             fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
         _written(fitted, request.out)
         shutil.rmtree(place)
@@ -104,7 +101,7 @@ def _written(team: Team, folder: Path) -> None:
     if isinstance(router, Router):
         team = replace(team, options={**team.options, "router": save_router(router, folder)})
     assert team.report is not None
-    write_whole(folder / REPORT, (json.dumps(team.report.spelled(), indent=2) + "\n").encode())
+    write_whole(folder / REPORT, (json.dumps(asdict(team.report), indent=2) + "\n").encode())
     team.save(folder / TEAM)
 
 
@@ -134,13 +131,9 @@ def show_report(console: Console, report: FitReport, folder: Path) -> None:
 
 
 def _cells(trial: Trial) -> tuple[str, str, str, str]:
-    setting = ", ".join(
-        f"{name} {'/'.join(f'{n:g}' for n in value) if isinstance(value, tuple) else value}"
-        for name, value in trial.setting.items()
-    )
     score, loss = trial.score, trial.loss
     return (
-        setting or "as it is",
+        trial.said,
         "" if score is None else f"{100 * score.exact:.1f} %",
         "" if score is None else f"{100 * score.cells:.2f} %",
         "" if loss is None else f"{loss:.5f}",
@@ -159,7 +152,7 @@ def diagnose(request: DiagnoseRequest, console: Console) -> None:
         if request.items < 2:
             raise InvalidInput(f"items: expected at least 2, got {request.items}")
         data = validation_data(Dataset.load(device), request.items, 0)
-    with _progress(console) as tell:
+    with stage_bars(console) as tell:
         found = team.diagnose(data, seed=request.seed, on_progress=tell)
     show_diagnosis(console, found)
     if request.out is not None:
@@ -220,18 +213,3 @@ def _data(file: Path | None, layout: str) -> FittingData | None:
     if layout and shape is None:
         raise InvalidInput(f"layout: expected height x width, as 10x10, got {layout!r}")
     return read_data(file, None if shape is None else (int(shape[1]), int(shape[2])))
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Tell]:
-    """A bar with the time left for each stage."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bars: dict[str, Any] = {}
-
-        def tell(stage: str, done: int, total: int) -> None:
-            if stage not in bars:
-                bars[stage] = progress.add_task(stage, total=total)
-            progress.update(bars[stage], completed=done, total=total)
-
-        yield tell

@@ -9,6 +9,7 @@ from typing import Any
 
 from factordiff.arc.artefact import manifest_of
 from factordiff.arc.task_files import task_files
+from factordiff.errors import InvalidInput
 from factordiff.experts.registry import CONFIG, find_expert
 from factordiff.networks.store import MODEL
 from factordiff.report.card import CARD, FIGURES
@@ -26,6 +27,17 @@ def of_folders(folders: Iterable[str | Path]) -> list[Path]:
 def of_experts(experts: Iterable[str | Path]) -> list[Path]:
     """The files of experts by name or folder; one that is not there is refused."""
     return of_folders(find_expert(expert).folder for expert in experts)
+
+
+def named_folders(given: Iterable[str]) -> dict[str, str]:
+    """The folders that take an expert's place, from NAME=FOLDER as it was typed."""
+    folders = {}
+    for pair in given:
+        name, equals, folder = pair.partition("=")
+        if not equals or not name or not folder:
+            raise InvalidInput(f"--expert: expected NAME=FOLDER, got {pair!r}")
+        folders[name] = folder
+    return folders
 
 
 def of_options(options: Mapping[str, Any]) -> list[Path]:

@@ -7,6 +7,7 @@ import re
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -32,12 +33,12 @@ from factordiff.experiments.catalogue import (
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup, optional
 from factordiff.experiments.plan import ROUTER_SECONDS, START_SECONDS, Speeds, plan_table, planned
-from factordiff.experiments.runner import Callbacks, Runner, arc_queries, check_only, shipped_experts
+from factordiff.experiments.runner import Callbacks, Runner, check_only
 from factordiff.experiments.tuning import fitted_as, next_trial
-from factordiff.experts.registry import find_expert
-from factordiff.experts.registry import shipped_experts as known_experts
+from factordiff.experts.registry import find_expert, shipped_experts
 from factordiff.files import check_folder
 from factordiff.locks import Lock
+from factordiff.networks.named import NamedExpert, load_named
 from factordiff.report.code_version import commit
 from factordiff.report.document import Section, verdict_table
 from factordiff.report.document import Table as ReportTable
@@ -92,8 +93,8 @@ def reproduce(request: ReproduceRequest, console: Console) -> None:
             leave()
         if not runner.context.machines.writes:
             return
-        if runner.subset:
-            console.print(_subset(request.limit or 0))
+        if request.limit is not None:
+            console.print(_subset(request.limit))
         if runner.stopped:
             again = "stopped after --minutes; the same command goes on where it was, and writes the report at the end"
             console.print(again, highlight=False)
@@ -127,7 +128,7 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
     rows = [row for experiment in experiments for row in experiment.rows()]
     if request.only:
         check_only(request.only, rows)
-    folders = _folders(request.experts)
+    folders = inputs.named_folders(request.experts or ())
     check_folder("--out", request.out / RECORDS)
     check_folder("--out", request.out, (README, PAGE), inputs.of_experts(folders.values()))
     device = choose_device(request.device)
@@ -157,15 +158,20 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
         _part(request.part),
         deadline,
     )
+
+    @cache
+    def known(name: str) -> NamedExpert:
+        return load_named(folders.get(name, name), device, DTYPES[dtype])
+
     runner = Runner(
-        shipped_experts(folders, device, DTYPES[dtype]),
-        arc_queries(dataset),
+        known,
+        cache(dataset.evaluation),
         dataset.artefact.sha256,
         context,
         settings,
         request.limit,
         request.only,
-        available=lambda name: not optional(name) or name in folders or name in known_experts(),
+        available=lambda name: not optional(name) or name in folders or name in shipped_experts(),
     )
     for name in sorted({expert for row in runner.planned(rows) for expert in row.experts}):
         find_expert(folders.get(name, name))  # missing weights are said at once, not after an hour
@@ -238,16 +244,6 @@ def _unpacked(out: Path) -> None:
     """Records that were packed, and not unpacked yet, are put back."""
     if (out / TARBALL).exists() and not (out / RECORDS).exists():
         unpack(out / TARBALL, out / RECORDS)
-
-
-def _folders(given: list[str] | None) -> dict[str, str]:
-    folders = {}
-    for pair in given or ():
-        name, equals, folder = pair.partition("=")
-        if not equals or not name or not folder:
-            raise InvalidInput(f"expert: expected NAME=FOLDER, got {pair!r}")
-        folders[name] = folder
-    return folders
 
 
 def _part(text: str) -> tuple[int, int]:

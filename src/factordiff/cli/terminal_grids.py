@@ -35,6 +35,7 @@ class Palette:
     exact: tuple[str, ...]
     sixteen: tuple[int, ...]
     letters: str
+    written: bool = True  # whether the letter stands on the color too
 
     def letter(self, label: int) -> str:
         """The sign of a label where there are no colors."""
@@ -47,7 +48,7 @@ class Palette:
         return Color.parse(HIDDEN if label == NOBODY else self.exact[label % len(self.exact)])
 
 
-ARC = Palette(COLORS, (0, 4, 9, 2, 11, 7, 13, 3, 14, 1), "0123456789")
+ARC = Palette(COLORS, (0, 4, 9, 2, 11, 7, 13, 3, 14, 1), "0123456789", written=False)
 EXPERTS = Palette(EXPERT_COLORS, (12, 3, 10, 5, 11, 8), LETTERS)  # from the 63rd on letters come again
 MARKS = Palette(("#303030", "#ff4136"), (0, 9), ".x")
 
@@ -99,6 +100,14 @@ def swatch(console: Console, palette: Palette, label: int) -> Text:
     return Text(f"{palette.letter(label)} ", _style(console, palette, label))
 
 
+def legend(console: Console, said: Sequence[str]) -> Text:
+    """The experts in their order, each as it looks and what is said of it."""
+    line = Text()
+    for index, words in enumerate(said):
+        line.append_text(swatch(console, EXPERTS, index)).append(f" {words}   ")
+    return line
+
+
 def _total(panels: Sequence[Panel], form: Form) -> int:
     return sum(panel.width(form) for panel in panels) + GAP * (len(panels) - 1)
 
@@ -140,7 +149,7 @@ def _wide_lines(console: Console, panel: Panel) -> list[Text]:
             if not in_color:
                 line.append(f"{panel.palette.letter(label)}{'!' if wrong else ' '}")
                 continue
-            sign = "  " if panel.palette is ARC else f"{panel.palette.letter(label)} "
+            sign = f"{panel.palette.letter(label)} " if panel.palette.written else "  "
             sign = cross if wrong else dot if panel.palette is ARC and label == 0 else sign
             line.append(sign, _style(console, panel.palette, label))
         lines.append(line)

@@ -13,6 +13,7 @@ from rich.table import Table
 from factordiff.cli.app import app
 
 PLAIN_WIDTH = 240  # of tables that go into a file: nothing is cut
+ASKED = ("methods", "limit", "validation", "budget", "reveal", "batch", "seed")  # as `compare_world` takes it
 
 
 @app.command("worlds")
@@ -102,26 +103,21 @@ def compare_command(
 
     Example: factordiff compare toy-halves --out runs/first
     """
-    from factordiff.cli.comparing import CompareRequest, compare_and_show
+    typed = locals()
+    from factordiff.cli import inputs
+    from factordiff.cli.comparing import chosen_world, compare_and_show
+    from factordiff.devices import choose_device
 
     settings: dict[str, Any] = {}
     if expert:
-        settings["folders"] = dict(_folder(one) for one in expert)
+        settings["folders"] = inputs.named_folders(expert)
     if sequences is not None:
         settings["sequences"] = sequences
-    request = CompareRequest(
-        name, settings, methods, limit, validation, budget, against, split, reveal, batch, seed, device, out
-    )
-    compare_and_show(request, _console())
-
-
-def _folder(text: str) -> tuple[str, str]:
-    from factordiff.errors import InvalidInput
-
-    name, equals, folder = text.partition("=")
-    if not equals:
-        raise InvalidInput(f"--expert: expected NAME=FOLDER, got {text!r}")
-    return name, folder
+    world = chosen_world(name, settings)
+    read = inputs.of_experts(settings.get("folders", {}).values()) + inputs.of_data(sequences)
+    asked = {option: typed[option] for option in ASKED}
+    asked["device"] = choose_device(device)
+    compare_and_show(_console(), world, read, against, split, out, asked)
 
 
 def _console() -> Console:

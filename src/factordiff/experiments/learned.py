@@ -49,7 +49,8 @@ def fit_learned_row(runner: Runner, group: ExpertGroup) -> None:
     """Fit the router unless it is there, on the first machine; one of other weights is refused and left alone."""
     if runner.late() or not runner.context.machines.writes or not runner.planned([learned_row(group)]):
         return
-    folder, known = runner.router_folder(learned_row(group)), [runner.experts(name) for name in group.experts]
+    folder = router_folder(runner.context.folder, learned_row(group))
+    known = [runner.experts(name) for name in group.experts]
     fitted_to = tuple((name, one.sha256) for name, one in zip(group.experts, known, strict=True))
     if (folder / CONFIG).exists():
         if load_router(folder).fitted_to != fitted_to:

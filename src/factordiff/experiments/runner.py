@@ -5,36 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from factordiff.arc.dataset import Dataset
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.errors import InvalidInput
 from factordiff.evaluation.runs import RunContext, RunSettings, header, run_row
-from factordiff.experts.expert import Expert
 from factordiff.experts.registry import CONFIG
-from factordiff.networks.named import load_named
+from factordiff.networks.named import NamedExpert
 from factordiff.networks.store import weight_hash
 from factordiff.report.findings import finding_path, has_finding, write_finding
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.run_spec import RunSpec
 
 ROUTERS = "routers"  # the folder of fitted routers, among the records
-
-
-@dataclass(frozen=True)
-class Known:
-    """An expert with what tables say about it."""
-
-    expert: Expert
-    objective: str
-    sha256: str
-    parameters: int
-    ancestor: str = ""  # the sha256 of the weights that its training began with
 
 
 @dataclass(frozen=True)
@@ -49,7 +33,7 @@ class Callbacks:
 class Runner:
     """Runs rows and findings. Experts and queries are arguments: shipped ones and ARC by default, others in tests."""
 
-    experts: Callable[[str], Known]
+    experts: Callable[[str], NamedExpert]
     queries: Callable[[str], EvaluationSet]
     data: str
     context: RunContext
@@ -64,11 +48,6 @@ class Runner:
     def archive(self) -> RecordFolder:
         """The records so far."""
         return RecordFolder(self.context.folder)
-
-    @property
-    def subset(self) -> bool:
-        """Whether this is less than a full run."""
-        return self.limit is not None
 
     def planned(self, rows: Iterable[RunSpec]) -> list[RunSpec]:
         """The rows of a plan that this call runs, each once, cut to the limit."""
@@ -99,7 +78,7 @@ class Runner:
             weights = {name: one.sha256 for name, one in zip(row.experts, known, strict=True)}
             about = header(row, self.settings, weights, self.data, len(queries))
             if routed is not row:
-                about["router"] = weight_hash(self.router_folder(row))
+                about["router"] = weight_hash(router_folder(self.context.folder, row))
             cost = self.settings.passes(row)
             self.callbacks.row(row.name, min(len(queries), row.queries or len(queries)))
             run_row(
@@ -114,10 +93,6 @@ class Runner:
             )
             self.late(where)
 
-    def run_whole(self, rows: Iterable[RunSpec]) -> None:
-        """Run rows that something is decided by: all of their batches, whatever part this call takes of the others."""
-        self.run(rows, replace(self.context, part=(0, 1)))
-
     def late(self, where: RunContext | None = None) -> bool:
         """Whether the deadline has passed, on every machine alike; from then on the run counts as stopped."""
         context = where or self.context
@@ -126,15 +101,11 @@ class Runner:
         self.stopped |= passed
         return passed
 
-    def router_folder(self, row: RunSpec) -> Path:
-        """Where the router lies that a row names: beside the records, so that they travel together."""
-        return router_folder(self.context.folder, row)
-
     def with_router(self, row: RunSpec) -> RunSpec | None:
         """The row as it is run: records name a router, a run needs its folder; None before it is fitted."""
         if "router" not in dict(row.others):
             return row
-        folder = self.router_folder(row)
+        folder = router_folder(self.context.folder, row)
         if not (folder / CONFIG).exists():
             return None
         return replace(row, others=tuple((n, str(folder) if n == "router" else v) for n, v in row.others))
@@ -152,7 +123,7 @@ class Runner:
         head = {"data": self.data, "weights": known, "steps": self.settings.steps}
         folder = self.context.folder
         if not has_finding(folder, name, head, about) and not (
-            self.subset and finding_path(folder, name).exists()
+            self.limit is not None and finding_path(folder, name).exists()
         ):
             write_finding(folder, name, {**head, **about}, look())
 
@@ -162,7 +133,10 @@ class Runner:
 
 
 def router_folder(records: Path, row: RunSpec) -> Path:
-    """The folder of the router that a row names; its last part is that name, so that the row is called the same."""
+    """The folder of the router that a row names, beside the records, so that they travel together.
+
+    Its last part is that name, so that the row is called the same.
+    """
     return records / ROUTERS / "+".join(row.experts) / str(dict(row.others)["router"])
 
 
@@ -184,22 +158,3 @@ def check_only(only: str, rows: Sequence[RunSpec]) -> None:
             f"only: no row of this experiment is called {', '.join(unknown)}; expected a method "
             f"({', '.join(methods)}), experts such as {'+'.join(rows[0].experts)}, or a row's whole name"
         )
-
-
-def shipped_experts(
-    folders: Mapping[str, str], device: torch.device, dtype: torch.dtype
-) -> Callable[[str], Known]:
-    """Experts by name: shipped ones, or those in the folders that a person names; each loaded once."""
-
-    @cache
-    def known(name: str) -> Known:
-        one = load_named(folders.get(name, name), device, dtype)
-        began = one.config["about"].get("started_from", {}).get("weights", "")
-        return Known(one.expert, one.objective, one.sha256, int(one.config["parameters"]), began)
-
-    return known
-
-
-def arc_queries(dataset: Dataset) -> Callable[[str], EvaluationSet]:
-    """The data set's fixed lists, each made once."""
-    return cache(dataset.evaluation)

@@ -40,9 +40,10 @@ def run(runner: Runner) -> None:
     """Run them, and note their sizes and what they began with."""
     runner.run(rows())
     for name in sorted({name for row in runner.planned(rows()) for name in row.experts}):
-        known = runner.experts(name)
-        runner.find(size(name), (name,), {}, lambda known=known: known.parameters)  # type: ignore[misc]
-        runner.find(ancestor(name), (name,), {}, lambda known=known: known.ancestor)  # type: ignore[misc]
+        config = runner.experts(name).config
+        began = config["about"].get("started_from", {}).get("weights", "")
+        runner.find(size(name), (name,), {}, lambda config=config: int(config["parameters"]))  # type: ignore[misc]
+        runner.find(ancestor(name), (name,), {}, lambda began=began: began)  # type: ignore[misc]
 
 
 def size(expert: str) -> str:

@@ -8,7 +8,7 @@ A search is a function of the records: where the next trial has none, that row i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from factordiff.evaluation.runs import PARTICLE_METHODS
@@ -130,7 +130,8 @@ def tune(runner: Runner, group: ExpertGroup, method: str) -> bool:
     while (row := next_trial(archive, group, method, queries)) is not None:
         if row == before:
             return False
-        runner.run_whole([row])
+        # All of its batches, whatever part this call takes of other rows: something is decided by it.
+        runner.run([row], replace(runner.context, part=(0, 1)))
         archive.forget(row)
         before = row
     return True

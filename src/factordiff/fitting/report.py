@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -29,11 +29,16 @@ class Trial:
     score: Score | None = None
     loss: float | None = None
 
+    @property
+    def said(self) -> str:
+        """The setting for people."""
+        each = [f"{name} {_spelled(value)}" for name, value in self.setting.items()]
+        return ", ".join(each) or "as it is"
+
     def __repr__(self) -> str:
-        said = ", ".join(f"{name} {_spelled(value)}" for name, value in self.setting.items())
         came = [] if self.score is None else [f"{100 * self.score.exact:.1f} % exact"]
         came += [] if self.loss is None else [f"loss {self.loss:.5f}"]
-        return f"Trial({said or 'as it is'}: {', '.join(came)})"
+        return f"Trial({self.said}: {', '.join(came)})"
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,6 @@ class FitReport:
             f"FitReport({self.what} of {self.method}: {len(self.trials)} tried on {self.held} held-out items, "
             f"chosen {self.best!r}, {self.seconds:.0f} s)"
         )
-
-    def spelled(self) -> dict[str, Any]:
-        """The report as JSON takes it."""
-        return asdict(self)
 
 
 def _spelled(value: Any) -> str:

@@ -11,14 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from factordiff.arc.drawing import PALETTE
 from factordiff.arc.grid import SIDE
+from factordiff.arc.svg import COLORS
 from factordiff.pictures import png
 from factordiff.report.statistics import Estimate
 
 EXPERT_COLORS = ("#0b6e8f", "#d9822b", "#6a4c93", "#5b8c2a")
 MASKED = "#ffffff"
-_GRID = ListedColormap([*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in PALETTE), MASKED])
+_GRID = ListedColormap([*COLORS, MASKED])
 
 
 def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], label: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
@@ -16,23 +17,7 @@ from factordiff.solving.explanation import Explanation
 from factordiff.solving.wording import sentences, tally
 
 CELL = 20
-STYLE = """
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 1.5rem auto; padding: 0 1rem;
-  color: #222; background: #fff }
-h1, h2, h3 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-top: 1px solid #bbb; padding-top: 1rem }
-.row { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; align-items: flex-start }
-.pair { display: flex; gap: .5rem; align-items: center }
-figure { margin: 0 } figcaption { font-size: 14px; color: #555 }
-svg text { fill: currentColor } svg { max-width: 100%; height: auto; display: block }
-.right { color: #17713a } .wrong { color: #a61b1b }
-table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right }
-.table { overflow-x: auto }
-@media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd } figcaption { color: #aaa }
- h2, th, td { border-color: #444 } .right { color: #6fd08c } .wrong { color: #ff8f8f } }
-@media print { .row { break-inside: avoid } }
-"""
+STYLE = (Path(__file__).parent / "page.css").read_text()
 
 
 def page(solved: Sequence[TaskAnswers], explained: bool = False) -> str:
@@ -43,7 +28,7 @@ def page(solved: Sequence[TaskAnswers], explained: bool = False) -> str:
     body = "\n".join(_task(task, explained) for task in solved)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>FactorDiff: answers</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>\n{STYLE}</style></head>\n'
         f"<body><h1>Answers</h1><p>{escape(summary)}.</p>"
         f"{''.join(f'<p><small>{escape(team)}</small></p>' for team in teams)}\n{body}\n</body></html>\n"
     )

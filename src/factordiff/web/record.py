@@ -16,17 +16,22 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Recording:
-    """A story on the question that was chosen for it; `held` says whether what it is about came about."""
+    """A story on the question that was chosen for it."""
 
     story: Story
     candidate: dict[str, Any]  # the picture and the requests, as `Story.candidates` gives them
     runs: list[list[Event]]
-    held: bool
 
     @property
     def outcome(self) -> str:
         """A digit per run: 1 where it is right."""
         return "".join(str(int(events[-1]["right"] is True)) for events in self.runs)
+
+    @property
+    def held(self) -> bool:
+        """Whether the outcome is the one that the story is about, and inside the picture all experts had their say."""
+        decided = not self.story.both_decide or _all_decide(self.candidate["picture"], self.runs[-1])
+        return self.outcome == self.story.holds and decided
 
     def spelled(self) -> dict[str, Any]:
         """The recording as a page reads it: as the server gives a story, with the events in it."""
@@ -38,7 +43,7 @@ def record(story: Story, registry: ExpertRegistry, library: Library) -> Recordin
     tried: list[Recording] = []
     for question, candidate in zip(story.tasks, story.candidates(library), strict=True):
         runs = [_events(question, run, registry, library) for run in story.runs]
-        tried.append(Recording(story, candidate, runs, _holds(story, candidate["picture"], runs)))
+        tried.append(Recording(story, candidate, runs))
         if tried[-1].held:
             return tried[-1]
     return tried[0]
@@ -98,12 +103,6 @@ def _events(
     question.perform(run, registry, library, events.append, lambda: None)
     events[-1]["trace"] = None
     return events
-
-
-def _holds(story: Story, picture: Picture, runs: list[list[Event]]) -> bool:
-    """Whether the outcome is the one that the story is about, and inside the picture all experts had their say."""
-    outcome = "".join(str(int(events[-1]["right"] is True)) for events in runs)
-    return outcome == story.holds and (not story.both_decide or _all_decide(picture, runs[-1]))
 
 
 def _all_decide(picture: Picture, events: list[Event]) -> bool:

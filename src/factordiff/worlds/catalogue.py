@@ -13,7 +13,7 @@ import torch
 
 from factordiff.errors import InvalidInput, Unavailable
 from factordiff.worlds.compare import assembled, prepared_setting
-from factordiff.worlds.comparison import Comparison, Row, with_rows
+from factordiff.worlds.comparison import Comparison, Row
 from factordiff.worlds.folder import Folder
 from factordiff.worlds.methods import BOUND, MethodRow, entries, split_methods
 from factordiff.worlds.metric import Filled
@@ -117,12 +117,11 @@ def compare_world(
         "validation": 0 if setting.validation is None else len(setting.validation),
         "budget": budget,
     }
-    return replace(
-        with_rows(table, _references(chosen, queries, setting.names)), about={**told, **table.about}
-    )
+    references = _references(chosen, queries)
+    return replace(table, rows=(*table.rows, *references), about={**told, **table.about})
 
 
-def _references(chosen: World, queries: Queries, names: tuple[str, ...]) -> list[Row]:
+def _references(chosen: World, queries: Queries) -> list[Row]:
     """Rows of answers that come from no composition; they cost no pass."""
     found = []
     for label, x_0 in chosen.references(queries).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -259,11 +259,6 @@ class Comparison:
 def _finite(*numbers: float) -> list[float | None]:
     """The numbers as JSON can say them: None for an end that a single cluster leaves open."""
     return [number if np.isfinite(number) else None for number in numbers]
-
-
-def with_rows(table: Comparison, rows: Sequence[Row]) -> Comparison:
-    """The table with further rows at its end."""
-    return replace(table, rows=(*table.rows, *rows))
 
 
 def _heading(measure: Measure, exact: bool) -> str:

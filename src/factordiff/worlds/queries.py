@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -95,17 +95,13 @@ class Queries:
         if bool((self.lengths != end).any()):
             raise InvalidInput("lengths: expected items of one length in a batch")
 
-        def ended(tokens: Tensor) -> Tensor:
-            return tokens[:, :end]
-
-        return Queries(
-            ended(self.x_t),
-            ended(self.x_0),
-            self.clusters,
-            self.condition,
-            None if self.owners is None else ended(self.owners),
-            {name: ended(part) for name, part in self.parts.items()},
-            made_of=self.made_of,
+        return replace(
+            self,
+            x_t=self.x_t[:, :end],
+            x_0=self.x_0[:, :end],
+            owners=None if self.owners is None else self.owners[:, :end],
+            parts={name: part[:, :end] for name, part in self.parts.items()},
+            lengths=None,
         )
 
 

@@ -34,18 +34,6 @@ def select(measured: Mapping[str, Mapping[str, Any]], count: int = TASKS) -> lis
     return sorted(sorted(enough, key=lambda task: (measured[task]["attempts"], task))[:count])
 
 
-def reason_left_out(figures: Mapping[str, Any]) -> str:
-    """Why a task with these measurements is not among the 120."""
-    if figures["candidates"] >= CANDIDATES:
-        return f"{figures['attempts']:,} attempts for {CANDIDATES:,} candidates: {TASKS} others needed fewer"
-    refused = figures["refused"]
-    cause = {
-        "size": "its grids are mostly larger than 10x10",
-        "orbit": "it repeats itself (up to symmetry)",
-    }.get(max(refused, key=refused.get), "its generator mostly fails")
-    return f"{figures['candidates']:,} candidates in {figures['attempts']:,} attempts: {cause}"
-
-
 def measure(
     folder: Path, workers: int = 1, progress: Callable[[str, int], None] = lambda task, found: None
 ) -> dict[str, Any]:

@@ -9,42 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from factordiff.composition.emission import log_prob_at
-from factordiff.errors import InvalidInput
-from factordiff.experts.condition import Condition, Inside
+from factordiff.experts.condition import Condition
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
 from factordiff.sampling.given_evidence import Scores
 from factordiff.sampling.request import common_vocabulary
 from factordiff.state import SamplerState
-
-
-def hide_one(condition: Condition, number: int) -> tuple[Condition, Int[Tensor, "item cell"]]:
-    """The condition in which a demonstration's input is the query and the others are shown; and its output."""
-    frames = condition.present.shape[1]
-    if not 0 <= number < frames:
-        raise InvalidInput(f"number: expected a demonstration in 0 .. {frames - 1}, got {number}")
-    others = torch.tensor(
-        [frame for frame in range(frames) if frame != number], device=condition.query.device
-    )
-    inside = condition.inside
-    asked = Condition(
-        condition.context_inputs[:, number],
-        condition.context_inputs[:, others],
-        condition.context_outputs[:, others],
-        condition.present[:, others],
-        None
-        if inside is None
-        else Inside(
-            inside.context_inputs[:, number],
-            inside.context_inputs[:, others],
-            inside.context_outputs[:, others],
-        ),
-    )
-    return asked, condition.context_outputs[:, number]
 
 
 @torch.no_grad()
@@ -58,9 +30,7 @@ def demonstration_evidence(experts: Sequence[Expert], condition: Condition) -> S
     device = condition.query.device
     evidence = torch.zeros(len(experts), items, cells, dtype=torch.float64, device=device)
     passes = torch.zeros(items, dtype=torch.int64, device=device)
-    for number in range(condition.present.shape[1]):
-        asked, output = hide_one(condition, number)
-        there = condition.present[:, number] & asked.present.any(-1)
+    for asked, output, there in condition.leave_one_out():
         if not bool(there.any()):
             continue
         hidden = torch.full_like(output, mask)

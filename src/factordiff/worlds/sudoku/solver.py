@@ -188,19 +188,3 @@ def difficulty(grid: Grid) -> str:
         if filled is not None and EMPTY not in filled:
             return LEVELS[level]
     return LEVELS[3]
-
-
-def read_puzzle(text: str) -> list[int]:
-    """A puzzle of 81 digits; 0, a dot, a dash or an underscore is an empty cell, white space and bars are skipped."""
-    grid = []
-    for place, letter in enumerate(text):
-        if letter.isspace() or letter in "|+":
-            continue
-        if letter not in "0123456789.-_":
-            raise InvalidInput(
-                f"puzzle: expected digits, and 0 or a dot for an empty cell, got {letter!r} at character {place + 1}"
-            )
-        grid.append(int(letter) - 1 if letter in "123456789" else EMPTY)
-    if len(grid) != CELLS:
-        raise InvalidInput(f"puzzle: expected {CELLS} cells, got {len(grid)}")
-    return grid
