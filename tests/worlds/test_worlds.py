@@ -151,6 +151,23 @@ def test_the_page_has_the_bits_that_were_measured() -> None:
             assert cells[4] == f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
+def test_the_page_has_the_nats_that_were_measured() -> None:
+    measured = json.loads((PAGE.parent / "worlds" / "antibody" / "test" / "table.json").read_text())["rows"]
+    heading, _, *rows = (
+        PAGE.read_text().split("<!-- nats antibody -->\n")[1].split("\n<!-- /nats")[0].split("\n")
+    )
+    columns = [cell.strip() for cell in heading.split("|")[2:-3]]
+    for row, (label, figures) in zip(rows, measured.items(), strict=True):
+        method, *cells = row.strip("| ").split(" | ")
+        assert method.split(" (")[0] == f"`{label}`"
+        for cell, one in zip(cells, columns, strict=False):
+            low, high = figures["intervals"][one]
+            assert cell == f"{figures[one]:.3f} [{low:.3f}, {high:.3f}]"
+        if "minus_best_scalar" in figures:
+            value, low, high = figures["minus_best_scalar"]
+            assert cells[-2] == f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
 GLANCE = {  # the columns of the table over all worlds, and the rows that they show
     "surest": ("fitted:routing", "routing"),
     "number per expert": ("fitted:mixture", "fitted:product"),
@@ -171,7 +188,7 @@ def test_the_glance_over_all_worlds_is_of_their_tables(path: Path) -> None:
     cells = dict(zip(columns, (cell.strip() for cell in row.split("|")[1:-1]), strict=True))
     main = saved["about"]["measures"][0]
     assert cells["figure"].split(",")[0] == main
-    sign, scale, digits = (-1, 1, 3) if main == "bits" else (1, 100, 1)
+    sign, scale, digits = (-1, 1, 3) if main in ("bits", "nats") else (1, 100, 1)
     for column, labels in GLANCE.items():
         there = [label for label in labels if label in saved["rows"]]
         chosen = there[:1]

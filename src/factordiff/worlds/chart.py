@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from factordiff.pictures import png
 from factordiff.worlds.comparison import Comparison
-from factordiff.worlds.methods import ALONE, BOUND, FACTOR, SAMPLE, SCALAR
+from factordiff.worlds.methods import ALONE, BOUND, FACTOR, FITTED, SAMPLE, SCALAR
 
 COLORS = {ALONE: "#999999", SCALAR: "#d9822b", SAMPLE: "#6a4c93", FACTOR: "#0b6e8f", BOUND: "#5b8c2a"}
 MOST_ALONE = 6  # experts that have a bar of their own
@@ -51,18 +52,25 @@ def bars(table: Comparison) -> bytes:
 
 def shares(worlds: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> bytes:
     """World by world, how far each method is on the way from the best fitted number per expert to the oracle."""
-    figure = Figure(figsize=(7.2, 0.45 * len(worlds) + 1.4))
+    figure = Figure(figsize=(7.2, 0.62 * len(worlds) + 1.4))
     axes = figure.subplots()
-    palette = ["#0b6e8f", "#d9822b", "#6a4c93", "#5b8c2a", "#b23a48", "#777777", "#222222"]
-    for place, of_methods in enumerate(worlds.values()):
-        for number, method in enumerate(methods):
+    # A method has a color and a height of its own in every world; what is fitted of it is filled.
+    names = list(dict.fromkeys(method.removeprefix(FITTED) for method in methods))
+    for method in methods:
+        fitted, number = method.startswith(FITTED), names.index(method.removeprefix(FITTED))
+        color = f"C{number}" if number < 10 else "black"
+        style: dict[str, Any] = {
+            "color": color,
+            "markerfacecolor": color if fitted else "white",
+            "markersize": 5.5,
+        }
+        height = 0.7 * (number / max(len(names) - 1, 1) - 0.5)
+        for place, of_methods in enumerate(worlds.values()):
             if method in of_methods:
-                axes.plot(
-                    100 * max(of_methods[method], -1.0), place, "o", color=palette[number % len(palette)],
-                    markersize=6, alpha=0.85,
-                )  # fmt: skip
-    for number, method in enumerate(methods):
-        axes.plot([], [], "o", color=palette[number % len(palette)], label=method)
+                axes.plot(100 * max(of_methods[method], -1.0), place + height, "o", **style)
+        axes.plot([], [], "o", label=method, **style)
+    for place in range(1, len(worlds)):
+        axes.axhline(place - 0.5, color="#ddd", linewidth=0.8)
     axes.axvline(0, color="#444", linestyle=":", linewidth=0.8)
     axes.axvline(100, color="#444", linestyle="--", linewidth=0.8)
     axes.set_yticks(range(len(worlds)), list(worlds), fontsize=8)
