@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -45,11 +46,12 @@ class Purpose(IntEnum):
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
+_64_BITS = (1 << 64) - 1
 
 
 def _signed(word: int) -> int:
     """The 64-bit word as the int64 with the same bits."""
-    word &= (1 << 64) - 1
+    word &= _64_BITS
     return word - (1 << 64) if word >> 63 else word
 
 
@@ -64,17 +66,28 @@ def _finalise(bits: Tensor) -> Tensor:
     return bits ^ _shift(bits, 31)
 
 
+def _finalise_number(bits: int) -> int:
+    """The same for a Python number of 64 bits."""
+    bits = (bits ^ bits >> 30) * _MIX_1 & _64_BITS
+    bits = (bits ^ bits >> 27) * _MIX_2 & _64_BITS
+    return bits ^ bits >> 31
+
+
 def hash_words(*words: Word) -> Tensor:
     """64 well-mixed bits (as int64) for a key; tensor words broadcast against each other.
 
     The order of the words matters: (1, 2) and (2, 1) are different keys, and so are (1,) and (1, 0).
     """
-    device = next((word.device for word in words if isinstance(word, Tensor)), torch.device("cpu"))
-    bits = torch.zeros((), dtype=torch.int64, device=device)
-    for word in words:
+    # A key begins with Python numbers (seed, purpose); mixing them as such spares a dozen tensor operations a word.
+    start = 0
+    leading = next((place for place, word in enumerate(words) if isinstance(word, Tensor)), len(words))
+    for word in words[:leading]:
+        start = _finalise_number(((start ^ int(word)) + _GOLDEN) & _64_BITS)
+    bits: Any = _signed(start)  # a number until the first tensor comes
+    for word in words[leading:]:
         word_bits = word.to(torch.int64) if isinstance(word, Tensor) else _signed(int(word))
-        bits = _finalise((bits ^ word_bits) + _signed(_GOLDEN))
-    return bits
+        bits = _finalise((word_bits ^ bits) + _signed(_GOLDEN))
+    return bits if isinstance(bits, Tensor) else torch.tensor(bits)
 
 
 def uniform(*words: Word, dtype: torch.dtype = torch.float64) -> Tensor:

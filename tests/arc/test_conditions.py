@@ -42,10 +42,10 @@ def test_inside_by_hand() -> None:
 
 def test_a_query_whose_last_rows_are_zero_keeps_them() -> None:
     """The point of it all: on the canvas alone the two could not be told apart."""
-    canvases = torch.zeros(2, 2, 2, 100, dtype=torch.int64)
+    canvases = torch.zeros(2, 2, 2, 100, dtype=torch.uint8)
     shapes = torch.full((2, 2, 2, 2), 3)
     shapes[1, 0, 0] = torch.tensor([5, 3])
-    told = condition_from(canvases, shapes, torch.ones(2, 1, dtype=torch.bool))
+    told = condition_from(canvases, inside(shapes))
     assert torch.equal(told.query[0], told.query[1])
     assert told.inside is not None
     assert [rectangle(mask) for mask in told.inside.query] == [(3, 3), (5, 3)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Shaped, UInt8
 from torch import Tensor
 
 from factordiff.arc.grid import CELLS, SIDE
@@ -17,20 +17,27 @@ def inside(shapes: Shaped[Tensor, "*grids 2"]) -> Bool[Tensor, "*grids cell"]:
 
 
 def condition_from(
-    canvases: Int[Tensor, "item slot 2 cell"],
-    shapes: Shaped[Tensor, "item slot 2 2"],
-    present: Bool[Tensor, "item frame"],
+    canvases: UInt8[Tensor, "item slot 2 cell"],
+    masks: Bool[Tensor, "item slot 2 cell"],
+    present: Bool[Tensor, "item frame"] | None = None,
 ) -> Condition:
     """The condition of items whose slot 0 holds the query (its output is not looked at), the others demonstrations.
 
-    A demonstration that is not there is empty: all its cells are 0, and outside.
+    `masks` are the cells inside the grids. A demonstration that is not `present` is empty: all its cells are 0, and
+    outside; None says that all are there, and spares a pass over the batch.
     """
-    there = present[:, :, None, None]
-    shown, sizes = canvases[:, 1:] * there, inside(shapes[:, 1:]) & there
+    shown, sizes = canvases[:, 1:], masks[:, 1:]
+    if present is None:
+        present = torch.ones(shown.shape[:2], dtype=torch.bool, device=shown.device)
+    else:
+        # On bytes, before the cells become int64; a CPU has no vector instructions for `&` of booleans.
+        there = present[:, :, None, None]
+        shown, sizes = shown * there, (sizes.to(torch.uint8) * there).to(torch.bool)
+    shown = shown.to(torch.int64)
     return Condition(
-        canvases[:, 0, 0],
+        canvases[:, 0, 0].to(torch.int64),
         shown[:, :, 0],
         shown[:, :, 1],
         present,
-        Inside(inside(shapes[:, 0, 0]), sizes[:, :, 0], sizes[:, :, 1]),
+        Inside(masks[:, 0, 0], sizes[:, :, 0], sizes[:, :, 1]),
     )

@@ -19,12 +19,12 @@ from torch import Tensor
 
 from factordiff.arc.artefact import SHIPPED, Artefact, load_artefact
 from factordiff.arc.build.balance import size_of
-from factordiff.arc.conditions import condition_from
+from factordiff.arc.conditions import condition_from, inside
 from factordiff.arc.evaluation_set import EvaluationSet, official_queries, split_queries
 from factordiff.arc.grid import CELLS, SIDE
 from factordiff.arc.recoloring import draw_renaming, exchangeable_colors
 from factordiff.arc.splits import TEST, TRAIN, VALIDATION
-from factordiff.arc.symmetry import SYMMETRIES, canvas_table
+from factordiff.arc.symmetry import SYMMETRIES, canvas_table, shape_table
 from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import Condition
 from factordiff.streams import Purpose, integers, uniform
@@ -47,6 +47,7 @@ class Dataset:
     canvases: UInt8[Tensor, "pair 2 cell"]
     shapes: Int[Tensor, "pair 2"]  # (height - 1) * 10 + (width - 1)
     moves: Int[Tensor, "symmetry_and_shape cell"]  # where each cell of a transformed canvas comes from
+    masks: Bool[Tensor, "symmetry_and_shape cell"]  # and whether it is inside the transformed grid
     more: Artefact | None = None
 
     @classmethod
@@ -66,6 +67,7 @@ class Dataset:
             torch.from_numpy(np.concatenate([canvases for canvases, _ in pairs])).to(device),
             torch.from_numpy(np.concatenate([shapes for _, shapes in pairs])).to(device),
             torch.from_numpy(canvas_table().reshape(-1, CELLS)).to(device),
+            inside(torch.from_numpy(shape_table().reshape(-1, 2))).to(device),
             extra,
         )
 
@@ -129,15 +131,15 @@ class Dataset:
         context = draw_context(seed, step, items, query, frames, among)
         pairs = first[:, None] + torch.cat([query[:, None], context], dim=1)
         symmetry = draw_symmetry(seed, step, items, symmetry_weights)
-        moved, shapes = self.transformed(pairs, symmetry)
+        moved, masks = self.transformed(pairs, symmetry)
         if alike is not None:
-            renaming = draw_renaming(seed, step, items, alike[task], rename)
-            moved = renaming.gather(1, moved.flatten(1)).view_as(moved)
-        present = torch.ones(len(items), frames, dtype=torch.bool, device=items.device)
+            renaming = draw_renaming(seed, step, items, alike[task], rename).to(torch.uint8)
+            moved = renaming.gather(1, moved.flatten(1).to(torch.int64)).view_as(moved)
+        present = None
         if min_frames is not None and min_frames < frames:
             used = min_frames + integers(frames - min_frames + 1, seed, Purpose.CONTEXT, step, items, frames)
             present = torch.arange(frames, device=items.device)[None, :] < used[:, None]
-        return condition_from(moved, shapes, present), moved[:, 0, 1]
+        return condition_from(moved, masks, present), moved[:, 0, 1].to(torch.int64)
 
     def _draw_query(
         self, seed: int | Tensor, step: int | Tensor, items: Int[Tensor, " item"], tasks: Tensor | None
@@ -150,20 +152,19 @@ class Dataset:
 
     def transformed(
         self, pairs: Int[Tensor, "item slot"], symmetry: Int[Tensor, " item"]
-    ) -> tuple[Int[Tensor, "item slot 2 cell"], Int[Tensor, "item slot 2 2"]]:
-        """The canvases and the shapes of pairs, each item's under its own symmetry.
+    ) -> tuple[UInt8[Tensor, "item slot 2 cell"], Bool[Tensor, "item slot 2 cell"]]:
+        """The canvases of pairs, each item's under its own symmetry, and which of their cells are inside the grids.
 
-        The ragged grids are moved, then padded; a quarter turn swaps height and width.
+        The ragged grids are moved, then padded.
         """
         # index_select copies whole rows; square brackets would compute an address per cell, ten times as slow.
         rows = pairs.flatten()
         shapes = self.shapes.index_select(0, rows).view(*pairs.shape, 2)
-        moves = self.moves.index_select(0, (symmetry[:, None, None] * (SIDE * SIDE) + shapes).flatten())
+        cases = (symmetry[:, None, None] * (SIDE * SIDE) + shapes).flatten()
         canvases = self.canvases.index_select(0, rows).view(-1, CELLS)
-        moved = canvases.gather(1, moves).to(torch.int64).view(*pairs.shape, 2, CELLS)
-        sides = torch.stack([shapes // SIDE + 1, shapes % SIDE + 1], dim=-1)
-        turned = (symmetry % 2 == 1)[:, None, None, None]
-        return moved, torch.where(turned, sides.flip(-1), sides)
+        moved = canvases.gather(1, self.moves.index_select(0, cases))
+        whole = (*pairs.shape, 2, CELLS)
+        return moved.view(whole), self.masks.index_select(0, cases).view(whole)
 
     def exchangeable(self) -> Bool[Tensor, "task value"]:
         """Which colors of each task its training instances use alike."""
@@ -248,8 +249,9 @@ def draw_context(
     `taken` stays sorted by passing the newcomer along it.
     """
     taken, context = [] if query is None else [query], []
-    for frame in range(frames):
-        drawn = integers(among - len(taken), seed, Purpose.CONTEXT, step, items, frame)
+    frame = torch.arange(frames, device=items.device)
+    left = (among[:, None] if isinstance(among, Tensor) else among) - frame - len(taken)
+    for drawn in integers(left, seed, Purpose.CONTEXT, step, items[:, None], frame).unbind(1):
         for earlier in taken:
             drawn = drawn + (drawn >= earlier).to(torch.int64)
         context.append(drawn)

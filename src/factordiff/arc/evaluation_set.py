@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from factordiff.arc.artefact import Artefact, decode_ids
-from factordiff.arc.conditions import condition_from
+from factordiff.arc.conditions import condition_from, inside
 from factordiff.arc.grid import CELLS, Grid, from_canvas
 from factordiff.arc.splits import VALIDATION_AND_TEST
 from factordiff.arc.task import Pair, Task
@@ -64,7 +64,7 @@ class EvaluationSet:
         """What an expert is told about these queries."""
         frames, present = self.frames[indices], self.present[indices]
         pairs = torch.cat([self.queries[indices][:, None], frames], dim=1)
-        return condition_from(self.pool[pairs].to(torch.int64), self.pool_shapes[pairs], present)
+        return condition_from(self.pool[pairs], inside(self.pool_shapes[pairs]), present)
 
     def demonstrations(self, index: int) -> list[tuple[Grid, Grid]]:
         """The demonstrations of one query as grids."""

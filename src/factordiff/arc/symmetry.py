@@ -77,3 +77,10 @@ def canvas_table() -> Int64[np.ndarray, "symmetry height width cell"]:
                 moved = np.rot90(cells[:height, :width][:, :: -1 if symmetry >= 4 else 1], symmetry % 4)
                 table[symmetry, height - 1, width - 1, :rows, :columns] = moved
     return table.reshape(len(NAMES), SIDE, SIDE, CELLS)
+
+
+def shape_table() -> Int64[np.ndarray, "symmetry height width 2"]:
+    """Height and width of the transformed grid, for every symmetry and every shape 1x1 .. 10x10."""
+    sides = range(1, SIDE + 1)
+    shapes = [[[transformed_shape((h, w), s) for w in sides] for h in sides] for s in SYMMETRIES]
+    return np.array(shapes, dtype=np.int64)

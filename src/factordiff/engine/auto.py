@@ -18,7 +18,7 @@ from factordiff.sampling.request import check_condition
 from factordiff.sampling.samples import Samples
 from factordiff.types import LARGE
 
-CPU_ROWS = 64  # more in flight save nothing there
+CPU_ROWS = 32  # more save calls, but what passes compute on the way no longer fits the cache
 GPU_ROWS = 1_100
 # Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
 COMPILE_FROM = 20_000

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from factordiff.arc.conditions import condition_from
+from factordiff.arc.conditions import condition_from, inside
 from factordiff.arc.grid import CELLS, COLORS, SIDE, Canvas, Grid, to_canvas
 from factordiff.arc.shapes import answer_grid
 from factordiff.arc.task import Pair, Task
@@ -70,8 +70,7 @@ def condition_of(task: Task, number: int) -> Condition:
     pairs = [(query, query), *grids]  # only the input of the first is looked at
     canvases = torch.from_numpy(np.stack([np.stack([to_canvas(grid) for grid in pair]) for pair in pairs]))
     shapes = torch.tensor([[grid.shape for grid in pair] for pair in pairs])
-    present = torch.ones(1, len(grids), dtype=torch.bool)
-    return condition_from(canvases.to(torch.int64)[None], shapes[None], present)
+    return condition_from(canvases[None], inside(shapes[None]))
 
 
 def starting_canvas(given: Given | None) -> torch.Tensor:
