@@ -42,6 +42,7 @@ class Runner:
     only: str = ""
     callbacks: Callbacks = field(default_factory=Callbacks)
     available: Callable[[str], bool] = lambda name: True  # experts that a report is whole without
+    findings: bool = True  # whether this call makes what is no row: maps, curves, sizes
     stopped: bool = False  # whether the deadline left something undone
 
     @property
@@ -117,7 +118,7 @@ class Runner:
 
         One that looked at other queries, after an interruption or with a limit, is made anew, but never from fewer.
         """
-        if self.late() or not self.context.machines.writes:
+        if not self.findings or self.late() or not self.context.machines.writes:
             return
         known = {expert: self.experts(expert).sha256 for expert in experts}
         head = {"data": self.data, "weights": known, "steps": self.settings.steps}
