@@ -63,6 +63,7 @@ def run(runner: Runner) -> None:
         for split in SPLITS
         for pair in PAIRS
         for method in METHODS
+        if runner.asks_for(pair.experts, method)
     ]
     runner.run([*rows(), *(row for row in fitted if row is not None)])
 

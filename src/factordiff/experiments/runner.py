@@ -128,6 +128,11 @@ class Runner:
         ):
             write_finding(folder, name, {**head, **about}, look())
 
+    def asks_for(self, experts: Sequence[str], method: str) -> bool:
+        """Whether `only` may select rows of these experts and this method; it does not when it names others alone."""
+        stem = f"{'+'.join(experts)}.{method}"
+        return not self.only or any(part.count(".") != 1 or part == stem for part in self.only.split(","))
+
     def size(self, queries: int) -> int:
         """How many queries a finding looks at."""
         return queries if self.limit is None else min(queries, self.limit)

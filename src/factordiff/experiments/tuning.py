@@ -127,6 +127,8 @@ def next_trial(archive: RecordFolder, group: ExpertGroup, method: str, queries: 
 
 def tune(runner: Runner, group: ExpertGroup, method: str) -> bool:
     """Run the trials of a search; whether it came to its end, which a deadline or a selection of rows may prevent."""
+    if not runner.asks_for(group.experts, method):
+        return False
     queries = min(runner.size(TUNING), len(runner.queries("validation")))
     archive, before = runner.archive, None
     while (row := next_trial(archive, group, method, queries)) is not None:
