@@ -266,7 +266,8 @@ def together(
     works: Sequence[str], logs: Sequence[Path], given: list[str], until: float, grace: float
 ) -> list[int]:
     """The exit statuses of processes side by side; one that does not end in time is ended."""
-    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // max(1, len(works))))}
+    cores = str(max(1, (os.cpu_count() or 1) // max(1, len(works))))
+    threads = {"OMP_NUM_THREADS": cores, "TORCHINDUCTOR_COMPILE_THREADS": cores}
     running = []
     for work_, log in zip(works, logs, strict=True):
         words = [
