@@ -254,8 +254,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         told = "".join(f"{log.name}:\n{log.read_text()}\n" for log in logs)
         print(told, end="", flush=True)
         if asked.back is not None:
-            carried_out(asked.out / RECORDS, asked.back)
+            asked.back.mkdir(parents=True, exist_ok=True)
             (asked.back / "log.txt").write_text(told)
+            if any((asked.out / RECORDS).rglob("*.gz")):
+                carried_out(asked.out / RECORDS, asked.back)
     failed = any(end not in (0, STOPPED) for end in ends)
     done = "everything is run" if ends else "nothing was run"
     print("FAILED: see the logs above" if failed else "not all is run yet" if any(ends) else done, flush=True)

@@ -106,6 +106,17 @@ def tiny(tmp_path_factory) -> list[str]:
 
 
 @pytest.mark.slow
+def test_a_process_that_fails_is_told_and_the_log_comes_back(
+    tiny: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--out", str(tmp_path / "out"), "--experiments", "voting", "--processes", "1"]
+    more = ["--back", str(tmp_path / "back"), "--", *SMALL, *tiny, "--expert", "trans-full=nowhere"]
+    assert reproduce_apart.main([*words, *more]) == 1
+    assert capsys.readouterr().out.endswith("FAILED: see the logs above\n")
+    assert "'nowhere' is neither a folder nor" in (tmp_path / "back" / "log.txt").read_text()
+
+
+@pytest.mark.slow
 def test_two_processes_in_two_calls_leave_the_records_of_one(tiny: list[str], tmp_path: Path) -> None:
     """The first call has no time for anything but its start, the second goes on on another machine."""
     more = ("--", *SMALL, *tiny)
