@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from factordiff.experts.registry import find_expert
 from factordiff.networks.store import weight_hash
 from factordiff.report.tarball import TARBALL
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
 VERDICTS = {f"**{word}**" for word in ("confirmed", "not confirmed", "undecided here")}
 
 
@@ -88,6 +90,58 @@ def test_every_published_verdict_has_its_rule() -> None:
     for cells in judged:
         assert len(cells) == 6
         assert cells[5].startswith("Confirmed: ")
+
+
+QUOTED = [  # figures of the report that pages repeat: page, words around the number, row, what is counted in it
+    ("docs/faq.md", r"`trans-color` has ([\d.]+) % of\s+canvases right", "test.trans-color.single", "exact"),
+]
+
+
+@pytest.mark.parametrize(("page", "words", "row", "what"), QUOTED)
+def test_pages_quote_what_the_records_say(
+    lines: dict[str, list[dict[str, Any]]], page: str, words: str, row: str, what: str
+) -> None:
+    (said,) = re.findall(words, (ROOT / page).read_text())
+    answers = [line for line in lines[row] if "query" in line]
+    counted = sum(map(COUNTED[what], answers))
+    assert said == f"{100 * counted / len(answers):.1f}"
+
+
+def test_pages_say_of_cut_answers_and_unseen_tasks_what_the_records_say(
+    lines: dict[str, list[dict[str, Any]]],
+) -> None:
+    text = " ".join((ROOT / "docs" / "faq.md").read_text().split())
+    assert "two thirds of the same answers are right once they are cut to the right grid" in text
+    answers = [line for line in lines["test.trans-color.single"] if "query" in line]
+    if "shape" in answers[0]:  # records of before do not have it
+        assert 0.6 < sum(map(cropped, answers)) / len(answers) < 0.73
+    assert "of tasks never seen no method solves more than one grid or two" in text
+    unseen = {name: rows for name, rows in lines.items() if name.startswith("unseen.")}
+    assert len(unseen) > 30
+    for name, rows in unseen.items():
+        for reading in ("grid", "drawn_grid"):
+            assert sum(line.get(reading, 0) for line in rows) <= 2, (name, reading)
+
+
+def cropped(line: dict[str, Any]) -> bool:
+    """Whether no wrong cell lies in the right grid, read with nothing of the library."""
+    height, width = line["shape"]
+    ends = [run.split("-") for run in line["wrong"].split(",") if run]
+    cells = [cell for end in ends for cell in range(int(end[0]), int(end[-1]) + 1)]
+    return not any(cell // 10 < height and cell % 10 < width for cell in cells)
+
+
+COUNTED: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "exact": lambda line: bool(line["exact"]),
+    "cropped": cropped,
+}
+
+
+def test_cells_are_cut_as_they_are_spelled() -> None:
+    assert not cropped({"shape": [3, 3], "wrong": "20-22"})
+    assert not cropped({"shape": [3, 3], "wrong": "8,9-10"})
+    assert cropped({"shape": [3, 3], "wrong": "3-9,13-19,23-99"})
+    assert cropped({"shape": [3, 3], "wrong": ""})
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ import pytest
 from factordiff.errors import DataError, Unavailable
 from factordiff.experiments import claims, compute, fitted, learned, tuning
 from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warning, write_report
-from factordiff.experiments.pairs import COL_OCC, FOUR, FULL_FULL, PAIRS, RELATIVE, single
+from factordiff.experiments.fitted import METHODS as FITTED_METHODS
+from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, FOUR, FULL_FULL, PAIRS, RELATIVE, single
 from factordiff.experiments.protocols import PROTOCOLS
 from factordiff.experiments.tuning import choice, fitted_outcomes
 from factordiff.report.document import markdown
@@ -89,7 +90,7 @@ def a_larger_exponent_overrules_a_veto(folder):
 
 def routers_are_fitted_beside_the_records(folder):
     archive = RecordFolder(folder)
-    for group in (*PAIRS, FOUR):
+    for group in (*PAIRS, FOUR, DEFAULT_HEAD):
         router = learned.fitted_router(archive, group)
         assert [name for name, _ in router.fitted_to] == list(group.experts)
         assert router.about["queries"] == 9
@@ -103,11 +104,19 @@ def routers_are_fitted_beside_the_records(folder):
 
 def blocks_of_their_own_appear_with_their_experts(folder):
     archive = RecordFolder(folder)
-    relatives = EXPERIMENTS["relatives"].report(archive).tables[0]
+    relatives, relatives_fitted = EXPERIMENTS["relatives"].report(archive).tables
     lines = {row[0]: row for row in relatives.rows if row is not None}
     assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [100.0, 100.0] (first 12)",) * 2
-    four = {row[0]: row for row in EXPERIMENTS["four"].report(archive).tables[0].rows if row is not None}
-    assert four["**per pixel**"][1].endswith("(first 12)")
+    assert {row[0] for row in relatives_fitted.rows} >= {"Occ+Full: per pixel, temperature"}
+    assert all("(first 12)" in cell for row in relatives_fitted.rows for cell in row[1:3])
+    for name in ("four", "default-head"):
+        printed, fitted = EXPERIMENTS[name].report(archive).tables[:2]
+        assert printed.caption.startswith("As the paper has it, nothing fitted.")
+        assert fitted.caption.startswith("All fitted.")
+        assert all("(first 12)" in row[1] for table in (printed, fitted) for row in table.rows)
+    others = EXPERIMENTS["default-head"].report(archive).tables[2]
+    assert [row[1] for row in others.rows][-1] == "learned router minus view factorisation (told)"
+    assert len(others.rows) == len(FITTED_METHODS) + 1
     alone, composed, alike = EXPERIMENTS["paper-networks"].report(archive).tables
     assert [row[0] for row in alone.rows][:2] == ["paper-conv-full", "paper-trans-full"]
     assert composed.rows[-1][1] == "95.2"
@@ -116,11 +125,9 @@ def blocks_of_their_own_appear_with_their_experts(folder):
 
 def official_tables_ask_for_the_shape_too(folder):
     section = EXPERIMENTS["official"].report(RecordFolder(folder))
-    lines = {(row[0], row[1]): row[3:] for row in section.tables[0].rows if row is not None}
-    assert {row[2] for row in section.tables[0].rows if row is not None} == {
-        "—",
-        *(protocol.name for protocol in PROTOCOLS),
-    }
+    for table, protocol in zip(section.tables, PROTOCOLS, strict=True):
+        assert table.caption.lower().startswith(protocol.name)
+    lines = {(row[0], row[1]): row[2:] for table in section.tables for row in table.rows if row is not None}
     grid, task, *_ = lines["Full+Full", "per pixel"]
     assert float(grid.split(" ")[0]) > 50
     assert float(task) <= 100
@@ -225,6 +232,7 @@ def claims_are_judged_on_what_was_run(folder):
 def test_every_experiment_from_end_to_end(sets, tmp_path, monkeypatch):
     """One test for all of them: they share their rows, and two workers would run everything twice."""
     monkeypatch.setattr(tuning, "BUDGET", 5)
+    monkeypatch.setattr(tuning, "PAST_ENDS", 2)
     monkeypatch.setattr(learned, "STEPS", 3)
     folder = tmp_path / "records"
     runner = lookup_bench(sets, folder)
@@ -253,6 +261,6 @@ def test_an_empty_folder_says_that_nothing_was_run(tmp_path):
 
 def test_names():
     assert [one.name for one in chosen("voting")] == ["voting"]
-    assert len(chosen("all")) == 12
+    assert len(chosen("all")) == 13
     with pytest.raises(Unavailable, match="expected one of composition"):
         chosen("table-2")

@@ -44,6 +44,7 @@ def test_a_record_tells_everything(whole, sets):
     assert all(record.nominal == 2 * 4 * 4 for record in whole)
     assert all(record.executed <= record.nominal for record in whole)
     assert all(record.drawn is not None for record in whole)
+    assert all(len(record.answer) == 8 for record in whole)
 
 
 def test_an_interrupted_run_continues(whole, sets, tmp_path):

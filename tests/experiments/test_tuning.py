@@ -8,7 +8,7 @@ import pytest
 
 from factordiff.evaluation.runs import PARTICLE_METHODS
 from factordiff.experiments.fitted import METHODS, said
-from factordiff.experiments.pairs import BUDGET, COL_OCC, FOUR, FULL_FULL, OCC_FULL
+from factordiff.experiments.pairs import BUDGET, COL_OCC, FOUR, FULL_FULL, OCC_FULL, PAST_ENDS
 from factordiff.experiments.protocols import ALL_FITTED, PRINTED
 from factordiff.experiments.tuning import (
     choice,
@@ -41,9 +41,25 @@ def test_a_temperature_is_searched_beyond_the_first_grid_and_between_its_steps(t
     assert fitted_row(RecordFolder(tmp_path), COL_OCC, "routing", 600).temperatures == (1.0, chosen)
 
 
-def test_a_number_at_the_edge_of_what_was_tried_says_so(tmp_path):
+def test_a_number_that_is_best_at_its_end_is_followed_past_it(tmp_path):
+    """Both exponents are best far out: sixteen trials end on the way to the second, a few more find both its sides."""
+
+    def rate(row):
+        return 0.9 - sum(abs(math.log(number / 4.0**6)) for number in row.beta or (1.0, 1.0)) / 40
+
+    tried = write_search(tmp_path, COL_OCC, "fkc", rate)
+    assert BUDGET < len(tried) <= BUDGET + PAST_ENDS
+    found = choice(RecordFolder(tmp_path), COL_OCC, "fkc")
+    assert not found.edge
+    assert found.options["beta"] == (4096.0, 4096.0)
+    assert max(row.beta[1] for row in tried if row.beta) > 4096
+    assert "edge" not in said(found)
+
+
+def test_a_number_that_ends_at_the_edge_all_the_same_says_so(tmp_path):
+    """No number goes further than a factor of 4 to the eighth."""
     at = last("beta")
-    write_search(tmp_path, COL_OCC, "product", lambda row: min(0.9, 0.5 + math.log(at(row) + 1) / 40))
+    write_search(tmp_path, COL_OCC, "product", lambda row: 0.5 + math.log(at(row)) / 40)
     found = choice(RecordFolder(tmp_path), COL_OCC, "product")
     assert found.edge
     assert said(found).endswith("; at the edge of what was tried")
@@ -52,7 +68,8 @@ def test_a_number_at_the_edge_of_what_was_tried_says_so(tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_among_equals_the_usual_setting_is_chosen(method, tmp_path):
     tried = write_search(tmp_path, COL_OCC, method, lambda row: 0.5)
-    assert len(tried) <= BUDGET, "one budget for all"
+    assert len(tried) <= BUDGET + PAST_ENDS, "one budget for all"
+    assert not choice(RecordFolder(tmp_path), COL_OCC, method).edge
     assert len({row.name for row in tried}) == len(tried)
     found = choice(RecordFolder(tmp_path), COL_OCC, method)
     assert fitted_as(COL_OCC, method, found.options, 600).name == tried[0].name.replace("validation", "test")
@@ -112,4 +129,5 @@ def test_a_search_runs_its_own_trials_and_stops_where_rows_are_not_asked_for(set
     # At background the color expert gives the truth 1e-6 of its mass: the other's exponent must be larger.
     assert found.options["beta"][1] > 1
     assert found.share == 1.0
+    assert all(not record.answer for record in runner.archive.file(found.trials[0][0]).records), "not needed"
     assert not tune(lookup_bench(sets, tmp_path, only="product"), COL_OCC, "mixture")

@@ -30,7 +30,7 @@ def records(count: int, wrong_every: int) -> list[Record]:
             () if query % wrong_every else (query % 100,),
             100,
             90,
-            answer=f"{hash((query, query % wrong_every == 0)) & (2**64 - 1):016x}",
+            answer=f"{hash((query, query % wrong_every == 0)) & (2**32 - 1):08x}",
         )
         for query in range(count)
     ]

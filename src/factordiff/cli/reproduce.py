@@ -19,8 +19,8 @@ def reproduce_command(
         str,
         Argument(
             help="composition, fitted, single-experts, overlap, voting, temperatures, routing-figures, compute, "
-            "relatives, four, paper-networks, official, all, report (from the records alone), pack (all records into "
-            "one small file), or plan (what a full run asks, and how long it takes)."
+            "default-head, relatives, four, paper-networks, official, all, report (from the records alone), pack (all "
+            "records into one small file), or plan (what a full run asks, and how long it takes)."
         ),
     ],
     limit: Annotated[int | None, Option(help="Only the first N queries of each list: a SUBSET.")] = None,

@@ -32,7 +32,14 @@ from factordiff.experiments.catalogue import (
 )
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup, optional
-from factordiff.experiments.plan import ROUTER_SECONDS, START_SECONDS, Speeds, plan_table, planned
+from factordiff.experiments.plan import (
+    ROUTER_SECONDS,
+    START_SECONDS,
+    TIMING_SECONDS,
+    Speeds,
+    plan_table,
+    planned,
+)
 from factordiff.experiments.runner import Callbacks, Runner, check_only
 from factordiff.experiments.tuning import fitted_as, next_trial
 from factordiff.experts.registry import find_expert, shipped_experts
@@ -235,7 +242,8 @@ def _plan(folder: Path, console: Console) -> None:
     console.print(
         f"{queries:,} queries are left"
         + (f", about {minutes:.0f} minutes on {', '.join(devices)}" if devices else "")
-        + f"; besides {START_SECONDS:.0f} s for each call, and {ROUTER_SECONDS:.0f} s for each router",
+        + f"; besides {START_SECONDS:.0f} s for each call, {ROUTER_SECONDS:.0f} s for each router, "
+        f"{TIMING_SECONDS:.0f} s for Table 7, and up to half of a search again past the end of what was tried",
         highlight=False,
     )
 

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,7 @@ class RunContext:
     machines: Machines = field(default_factory=Machines)
     part: tuple[int, int] = (0, 1)  # this call takes the batches b with b % n == k
     deadline: float | None = None  # on time.monotonic(): no batch begins after it
+    answers: bool = True  # whether records tell answers apart; trials of a search only count the right ones
 
 
 def header(
@@ -169,6 +170,8 @@ def run_row(
                 grids=row.split in ("official", "unseen"),
                 engine=settings.engine(row, device, len(missing)),
             )
+            if not context.answers:
+                records = [replace(record, answer="") for record in records]
             if not mine.exists():
                 open_records(mine, about)
             append(mine, Batch(tuple(records), seconds, context.device, context.commit))

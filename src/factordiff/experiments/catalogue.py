@@ -9,6 +9,7 @@ from factordiff.errors import Unavailable
 from factordiff.experiments import (
     composition,
     compute,
+    default_head,
     fitted,
     four,
     official,
@@ -47,6 +48,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         temperatures,
         routing_figures,
         compute,
+        default_head,
         relatives,
         four,
         paper_networks,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from factordiff.experiments.claims import verdicts
+from factordiff.experiments.differences import routing_minus_rivals
 from factordiff.experiments.experiment import Experiment, paper, percent, running
 from factordiff.experiments.overview import protocol_picture
 from factordiff.experiments.pairs import BEYOND, COL_OCC, EVERYTHING, PAIRS, SINGLES, ExpertGroup, single
@@ -110,7 +111,10 @@ def report(archive: RecordFolder) -> Section:
         tables=(Table(headings, tuple(lines), caption),),
         pictures=protocol_picture(archive, AS_PRINTED),
         verdicts=verdicts(archive, AS_PRINTED),
-        long_tables=tuple(_per_task(archive, pair) for pair in PAIRS),
+        long_tables=(
+            routing_minus_rivals(archive, AS_PRINTED),
+            *(_per_task(archive, pair) for pair in PAIRS),
+        ),
     )
 
 

@@ -15,15 +15,16 @@ from __future__ import annotations
 from typing import Any
 
 from factordiff.experiments.claims import verdicts
+from factordiff.experiments.differences import routing_minus_rivals
 from factordiff.experiments.experiment import Experiment, percent
 from factordiff.experiments.learned import fit_learned_row, fitted_router, learned_row
 from factordiff.experiments.overview import protocol_picture
-from factordiff.experiments.pairs import BEYOND, BUDGET, PAIRS, TUNING, ExpertGroup
+from factordiff.experiments.pairs import BEYOND, BUDGET, PAIRS, PAST_ENDS, TUNING, ExpertGroup
 from factordiff.experiments.protocols import ALL_FITTED, FITTED
 from factordiff.experiments.runner import Runner
 from factordiff.experiments.tuning import FittedChoice, choice, fitted_outcomes, fitted_row, tune
 from factordiff.report.document import NOTHING, Section, Table
-from factordiff.report.outcomes import RecordFolder
+from factordiff.report.outcomes import Outcomes, RecordFolder
 from factordiff.report.run_spec import RunSpec
 
 EARNED = {"evidence": "evidence, temperature, bias, factors, source"}
@@ -68,8 +69,9 @@ def report(archive: RecordFolder) -> Section:
     lines += [None, (LEARNED, *learned)]
     caption = (
         f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries. In brackets what validation chose, "
-        f"first expert first; {TUNING} validation queries, {BUDGET} settings for every method. The learned router has "
-        "more to learn from: 30 of each task's 40 validation instances, its head chosen on the other 10."
+        f"first expert first; {TUNING} validation queries, {BUDGET} settings for every method, up to {PAST_ENDS} more "
+        "past an end. The learned router has more to learn from: 30 of each task's 40 validation instances, its head "
+        "chosen on the other 10."
     )
     return Section(
         "All fitted with equal budgets",
@@ -77,8 +79,21 @@ def report(archive: RecordFolder) -> Section:
         (Table(("method and what is fitted", *(pair.name for pair in PAIRS)), tuple(lines), caption),),
         protocol_picture(archive, ALL_FITTED),
         verdicts(archive, ALL_FITTED),
-        tuple(table for pair in PAIRS if (table := tried(archive, pair, METHODS)).rows),
+        (
+            routing_minus_rivals(archive, ALL_FITTED, _earned(archive)),
+            *(table for pair in PAIRS if (table := tried(archive, pair, METHODS)).rows),
+        ),
     )
+
+
+def _earned(archive: RecordFolder) -> dict[str, dict[str, Outcomes]]:
+    """What gives weights to each factor and is no rival of the paper's table, by pair."""
+    found = {}
+    for pair in PAIRS:
+        each = {label: fitted_outcomes(archive, pair, method, BEYOND) for method, label in EARNED.items()}
+        each[LEARNED] = archive.outcomes(learned_row(pair, BEYOND))
+        found[pair.name] = {label: one for label, one in each.items() if one is not None}
+    return found
 
 
 def fitted_cell(archive: RecordFolder, group: ExpertGroup, method: str) -> str:

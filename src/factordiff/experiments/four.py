@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from factordiff.experiments.claims import best_single
 from factordiff.experiments.experiment import Experiment, not_run, percent
-from factordiff.experiments.fitted import fitted_cell, learned_cell, run_fitted, tried
+from factordiff.experiments.fitted import run_fitted, tried
 from factordiff.experiments.learned import fit_learned_row, learned_row
-from factordiff.experiments.pairs import BEYOND, CAPTION, FOUR, SINGLES, ExpertGroup
+from factordiff.experiments.pairs import BEYOND, FOUR, SINGLES, ExpertGroup
 from factordiff.experiments.runner import Runner
-from factordiff.experiments.tuning import fitted_outcomes
-from factordiff.report.document import NOTHING, Section, Table
-from factordiff.report.outcomes import Outcomes, RecordFolder
+from factordiff.experiments.two_tables import fitted_table, printed_table
+from factordiff.report.document import Section
+from factordiff.report.outcomes import RecordFolder
 from factordiff.report.run_spec import RunSpec
 
 METHODS = {
@@ -26,7 +26,12 @@ METHODS = {
     "superdiff": "Density (SuperDiff)",
     "routing": "**per pixel**",
 }
-SEARCHED = ("product", "mixture", "superdiff", "routing")
+SEARCHED = {
+    "product": "product, exponents",
+    "mixture": "mixture, weights",
+    "superdiff": "SuperDiff, temperature and biases",
+    "routing": "**per pixel, temperatures**",
+}
 
 
 def rows() -> list[RunSpec]:
@@ -49,36 +54,23 @@ def run(runner: Runner) -> None:
 
 
 def report(archive: RecordFolder) -> Section:
-    """Both protocols side by side, each with its difference to the best expert alone."""
+    """Each protocol in its table, every row with its difference to the best expert alone."""
     title = "Four experts at once (beyond the paper)"
     if all(archive.outcomes(row) is None for row in rows()):
         return Section(title, (not_run(*rows()),))
     best = best_single(archive, FOUR)
-
-    def over(found: Outcomes | None) -> str:
-        return NOTHING if found is None or best is None else found.against(best[1]).gain.points()
-
-    lines: list[tuple[str, ...] | None] = []
-    if best is not None:
-        lines += [(SINGLES[best[0]], percent(best[1].first(BEYOND), BEYOND), NOTHING, NOTHING, NOTHING), None]
-    for method, label in METHODS.items():
-        plain = archive.outcomes(FOUR.row(method, BEYOND))
-        fitted = fitted_outcomes(archive, FOUR, method, BEYOND) if method in SEARCHED else None
-        cell = fitted_cell(archive, FOUR, method) if method in SEARCHED else NOTHING
-        lines.append((label, percent(plain, BEYOND), over(plain), cell, over(fitted)))
-    learned = archive.outcomes(learned_row(FOUR, BEYOND))
-    lines.append(("learned router", NOTHING, NOTHING, learned_cell(archive, FOUR), over(learned)))
-    headings = ("method", "nothing fitted", "minus best expert", "all fitted", "minus best expert, fitted")
+    alone = None if best is None else best[1].first(BEYOND)
+    named = "the best expert" if best is None else SINGLES[best[0]]
     text = (
         f"{', '.join(FOUR.experts)}, in this order. A specialist is sure off its ground too, so a fourth opinion is "
-        "not free: whoever asks more experts must know better whom to believe.",
+        "not free: whoever asks more experts must know better whom to believe. The best of them alone, "
+        f"{named}: {percent(alone, BEYOND)}.",
     )
-    return Section(
-        title,
-        text,
-        (Table(headings, tuple(lines), CAPTION),),
-        long_tables=(tried(archive, FOUR, dict.fromkeys(SEARCHED, "")),),
+    tables = (
+        printed_table(archive, FOUR, METHODS, (named, alone)),
+        fitted_table(archive, FOUR, SEARCHED, (named, alone)),
     )
+    return Section(title, text, tables, long_tables=(tried(archive, FOUR, SEARCHED),))
 
 
 EXPERIMENT = Experiment("four", rows, run, report, trials)

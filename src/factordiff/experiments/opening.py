@@ -9,7 +9,7 @@ from factordiff.experiments.claims import best_single
 from factordiff.experiments.composition import PAPER
 from factordiff.experiments.learned import learned_row
 from factordiff.experiments.official import accuracies
-from factordiff.experiments.pairs import BEYOND, EVERYTHING, PAIRS, ExpertGroup, single
+from factordiff.experiments.pairs import BEYOND, DEFAULT_HEAD, EVERYTHING, PAIRS, ExpertGroup, single
 from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED, PRINTED, PROTOCOLS, Protocol
 from factordiff.report.charts import Dot, dots
 from factordiff.report.document import Opening, Picture
@@ -24,9 +24,9 @@ QUESTION = (
 )
 WINS_WHERE = (
     "When does factor-wise composition win? Where experts are wrongly sure in different places, so that no number for "
-    "a whole sample is right at every cell; where one such number exists, it is enough. [Worlds](../worlds.md) "
-    "compares every method and bound on experts made for that question."
+    "a whole sample is right at every cell; where one such number exists, it is enough."
 )
+WORLDS = "[Worlds](../worlds.md) compares every method and bound on experts made for that question."
 NOT_RUN = "not run yet"
 
 
@@ -37,7 +37,7 @@ def opening(archive: RecordFolder, verdicts: Iterable[Verdict]) -> Opening:
         _protocol(archive, ALL_FITTED),
         _elsewhere(archive),
         _counted(list(verdicts)),
-        WINS_WHERE,
+        f"{WINS_WHERE}{_earned(archive)} {WORLDS}",
     )
     return Opening(QUESTION, findings, _picture(archive))
 
@@ -91,14 +91,36 @@ def best_of(archive: RecordFolder, split: str) -> str | None:
 
 
 def _counted(verdicts: list[Verdict]) -> str:
-    said = []
-    for protocol in PROTOCOLS:
-        count = Counter(one.judgement for one in verdicts if one.protocol == protocol.name)
+    said, names = [], [protocol.name for protocol in PROTOCOLS]
+    for group, words in (
+        (names[:1], names[0]),
+        (names[1:], names[1]),
+        ((), "where both meet or nothing is fitted"),
+    ):
+        count = Counter(
+            one.judgement
+            for one in verdicts
+            if (one.protocol in group if group else one.protocol not in names)
+        )
         said.append(
-            f"{protocol.name} {count['confirmed']} confirmed, {count['not confirmed']} not, "
+            f"{words} {count['confirmed']} confirmed, {count['not confirmed']} not, "
             f"{count['undecided here']} undecided"
         )
     return f"**The paper's claims**, each judged by a printed rule: {'; '.join(said)}."
+
+
+def _earned(archive: RecordFolder) -> str:
+    """What a learned router and the best fitted number have where both specialists are wrongly sure."""
+    learned = archive.outcomes(learned_row(DEFAULT_HEAD, BEYOND))
+    rivals, routed = ALL_FITTED.per_sample(archive, DEFAULT_HEAD), ALL_FITTED.routed(archive, DEFAULT_HEAD)
+    if learned is None or routed is None or not rivals:
+        return ""
+    label, closest = strongest([(label, learned.against(one)) for label, one in rivals.items()])
+    return (
+        f" On {DEFAULT_HEAD.name}, two such experts, a learned router has {100 * learned.accuracy.value:.1f} %, "
+        f"{closest.gain.points()} from the best fitted number per expert ({label.partition(',')[0]}) and "
+        f"{learned.against(routed).gain.points()} from fitted routing."
+    )
 
 
 def _picture(archive: RecordFolder) -> Picture | None:

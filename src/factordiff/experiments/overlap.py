@@ -49,6 +49,8 @@ def run(runner: Runner) -> None:
     """Run them, then look at a few stitched successes and failures."""
     runner.run(rows())
     run_fitted(runner, EARLY, "routing", None)
+    if not runner.findings:
+        return
     found = [one for row in rows() if (one := runner.archive.outcomes(row)) is not None]
     if len(found) < 3:
         return

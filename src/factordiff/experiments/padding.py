@@ -9,17 +9,20 @@ from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.outcomes import Outcomes, RecordFolder
 from factordiff.report.statistics import share
 
+HEADINGS = ("experts and method", "canvas exact %", "cropped exact %", "points between")
+
 
 def report(archive: RecordFolder) -> Section:
-    """A line per row: right on all 100 cells, right in the grid alone, and what lies between."""
-    lines: list[tuple[str, ...] | None] = [
-        _line(label, "", archive.outcomes(single(expert))) for expert, label in SINGLES.items()
-    ]
-    for pair in PAIRS:
-        lines.append(None)
-        for protocol in PROTOCOLS:
+    """A table for the experts alone and one for each protocol: all 100 cells, the grid alone, and what lies between."""
+    alone = [_line(label, archive.outcomes(single(expert))) for expert, label in SINGLES.items()]
+    tables = [Table(HEADINGS, tuple(alone), "Each expert alone.")]
+    for protocol in PROTOCOLS:
+        lines: list[tuple[str, ...] | None] = []
+        for pair in PAIRS:
+            lines += [None] if lines else []
             found = {**protocol.per_sample(archive, pair), "**per pixel**": protocol.routed(archive, pair)}
-            lines += [_line(f"{pair.name}: {label}", protocol.name, one) for label, one in found.items()]
+            lines += [_line(f"{pair.name}: {label}", one) for label, one in found.items()]
+        tables.append(Table(HEADINGS, tuple(lines), f"{protocol.name.capitalize()}."))
     text = (
         "A canvas has 100 cells; a grid is smaller and padded with color 0, which the paper counts (its color expert's "
         "32.4 % of pixels is the share of foreground on such canvases). The color expert was never taught background, "
@@ -27,13 +30,12 @@ def report(archive: RecordFolder) -> Section:
         "an occupancy expert adds there is mostly the padding, and what it adds to the grid itself is the difference "
         "between the color expert's cropped figure and that of the composition.",
     )
-    headings = ("experts and method", "protocol", "canvas exact %", "cropped exact %", "points between")
-    return Section("Is it the padding?", text, (Table(headings, tuple(lines)),))
+    return Section("Is it the padding?", text, tuple(tables))
 
 
-def _line(label: str, protocol: str, found: Outcomes | None) -> tuple[str, ...]:
+def _line(label: str, found: Outcomes | None) -> tuple[str, ...]:
     if found is None or found.cropped is None:
-        return (label, protocol, percent(found), NOTHING, NOTHING)
+        return (label, percent(found), NOTHING, NOTHING)
     cut = share(found.cropped, found.task)
     between = 100 * (cut.value - found.accuracy.value)
-    return (label, protocol, found.accuracy.percent(), cut.percent(), f"{between:.1f}")
+    return (label, found.accuracy.percent(), cut.percent(), f"{between:.1f}")

@@ -12,6 +12,7 @@ BEYOND = 6_000  # what is beyond the paper, and the particle methods: the first 
 CAPTION = f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries."
 TUNING = 600  # validation queries by which numbers are chosen, the same for every method: 5 of each task
 BUDGET = 16  # settings that every method may try on them
+PAST_ENDS = BUDGET // 2  # further ones, only past the end of what was tried of a number that is best there
 
 SINGLES = {
     "conv-full": "Conv-IR, full",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from factordiff.experiments.pairs import BEYOND, BUDGET, TUNING, ExpertGroup
+from factordiff.experiments.pairs import BEYOND, BUDGET, PAST_ENDS, TUNING, ExpertGroup
 from factordiff.experiments.tuning import fitted_outcomes, readings
 from factordiff.report.outcomes import Outcomes, RecordFolder
 
@@ -60,7 +60,8 @@ ALL_FITTED = Protocol(
     "all fitted",
     f"Every method gets its own numbers by the same search: {BUDGET} settings, each tried on the same {TUNING} "
     "validation queries (5 of each task), of which the best is run on test once. A number at the end of its grid makes "
-    "the grid longer; one that is still the last that was tried says so.",
+    f"the grid longer, and where the best is still the last that was tried of some number, up to {PAST_ENDS} more are "
+    "tried past that end, and nowhere else; if it then still is the last, the table says so.",
     FITTED,
     lambda archive, group, method: fitted_outcomes(archive, group, method, BEYOND),
 )

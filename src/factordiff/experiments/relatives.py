@@ -21,8 +21,9 @@ from factordiff.experiments.pairs import (
     ExpertGroup,
     single,
 )
-from factordiff.experiments.protocols import AS_PRINTED, FITTED, PRINTED
+from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED, FITTED, PRINTED
 from factordiff.experiments.runner import Runner
+from factordiff.experiments.tuning import fitted_outcomes
 from factordiff.report.document import NOTHING, Section, Table
 from factordiff.report.outcomes import Outcomes, RecordFolder
 from factordiff.report.run_spec import RunSpec
@@ -64,6 +65,7 @@ def report(archive: RecordFolder) -> Section:
         _line("occupancy expert alone", single(APART, BEYOND), single(RELATIVE, BEYOND), archive),
         _line("its own question", own_question(APART), own_question(RELATIVE), archive),
     ]
+    fitted: list[tuple[str, ...]] = []
     for apart, relative in TWINS.items():
         lines.append(None)
         for method, label in {**PRINTED, "routing": "per pixel"}.items():
@@ -72,13 +74,18 @@ def report(archive: RecordFolder) -> Section:
         for method in SEARCHED:
             label = {**FITTED, "routing": "per pixel, temperature"}[method]
             cells = [fitted_cell(archive, pair, method) for pair in (apart, relative)]
-            lines.append((f"{apart.name}, fitted: {label}", *cells, NOTHING))
+            both = [fitted_outcomes(archive, pair, method, BEYOND) for pair in (apart, relative)]
+            fitted.append((f"{apart.name}: {label}", *cells, _compared("", *both)[-1]))
     headings = ("", "trained apart", "relative of the full expert", "relative minus apart")
     text = (
-        f"`{APART}` was trained apart from every other expert; `{RELATIVE}` began with the weights of `trans-full`. "
-        "All claims are judged on experts trained apart.",
+        f"`{APART}` was trained apart from every other expert of these tables; `{RELATIVE}` began with the weights of "
+        "`trans-full`. All claims are judged on experts trained apart.",
     )
-    return Section(title, text, (Table(headings, tuple(lines), CAPTION),))
+    tables = (
+        Table(headings, tuple(lines), f"{AS_PRINTED.name.capitalize()}. {CAPTION}"),
+        Table(headings, tuple(fitted), f"{ALL_FITTED.name.capitalize()}. {CAPTION}"),
+    )
+    return Section(title, text, tables)
 
 
 def _line(label: str, apart: RunSpec, relative: RunSpec, archive: RecordFolder) -> tuple[str, ...]:

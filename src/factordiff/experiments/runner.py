@@ -42,6 +42,7 @@ class Runner:
     only: str = ""
     callbacks: Callbacks = field(default_factory=Callbacks)
     available: Callable[[str], bool] = lambda name: True  # experts that a report is whole without
+    findings: bool = True  # whether this call makes what is no row: maps, curves, sizes
     stopped: bool = False  # whether the deadline left something undone
 
     @property
@@ -117,7 +118,7 @@ class Runner:
 
         One that looked at other queries, after an interruption or with a limit, is made anew, but never from fewer.
         """
-        if self.late() or not self.context.machines.writes:
+        if not self.findings or self.late() or not self.context.machines.writes:
             return
         known = {expert: self.experts(expert).sha256 for expert in experts}
         head = {"data": self.data, "weights": known, "steps": self.settings.steps}
@@ -126,6 +127,11 @@ class Runner:
             self.limit is not None and finding_path(folder, name).exists()
         ):
             write_finding(folder, name, {**head, **about}, look())
+
+    def asks_for(self, experts: Sequence[str], method: str) -> bool:
+        """Whether `only` may select rows of these experts and this method; it does not when it names others alone."""
+        stem = f"{'+'.join(experts)}.{method}"
+        return not self.only or any(part.count(".") != 1 or part == stem for part in self.only.split(","))
 
     def size(self, queries: int) -> int:
         """How many queries a finding looks at."""

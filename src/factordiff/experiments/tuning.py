@@ -2,6 +2,7 @@
 
 A routing temperature is one number for each expert, the same at every cell; so are exponents of a product and weights
 of a mixture. Who fits the one must fit the others, or the comparison is with a baseline that was not given its chance.
+A number that is best at the end of what was tried is followed past that end, as `compare` and `fit` do.
 A search is a function of the records: where the next trial has none, that row is run, and the search begins anew.
 """
 
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from factordiff.evaluation.runs import PARTICLE_METHODS
-from factordiff.experiments.pairs import BUDGET, TUNING, ExpertGroup
+from factordiff.experiments.pairs import BUDGET, PAST_ENDS, TUNING, ExpertGroup
 from factordiff.experiments.runner import Runner
 from factordiff.fitting.search import Coordinate, Search, fittable, search
 from factordiff.report.outcomes import Outcomes, RecordFolder
@@ -93,7 +94,8 @@ def _searched(archive: RecordFolder, group: ExpertGroup, method: str, queries: i
         wanted = wanted or len(next(iter(found.values())))
         return max(float(one.exact.mean()) for one in found.values())
 
-    return search(numbers(method, len(group.experts)), len(group.experts), BUDGET, value)
+    experts = len(group.experts)
+    return search(numbers(method, experts), experts, BUDGET, value, beyond=PAST_ENDS)
 
 
 def choice(archive: RecordFolder, group: ExpertGroup, method: str) -> FittedChoice | None:
@@ -125,13 +127,15 @@ def next_trial(archive: RecordFolder, group: ExpertGroup, method: str, queries: 
 
 def tune(runner: Runner, group: ExpertGroup, method: str) -> bool:
     """Run the trials of a search; whether it came to its end, which a deadline or a selection of rows may prevent."""
+    if not runner.asks_for(group.experts, method):
+        return False
     queries = min(runner.size(TUNING), len(runner.queries("validation")))
     archive, before = runner.archive, None
     while (row := next_trial(archive, group, method, queries)) is not None:
         if row == before:
             return False
         # All of its batches, whatever part this call takes of other rows: something is decided by it.
-        runner.run([row], replace(runner.context, part=(0, 1)))
+        runner.run([row], replace(runner.context, part=(0, 1), answers=False))
         archive.forget(row)
         before = row
     return True

@@ -10,6 +10,7 @@ import io
 import lzma
 import shutil
 import tarfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,20 @@ PLAIN = ".jsonl"
 MOST_FILES = 10_000  # in one; a full report has 400
 
 
-def pack(folder: Path, tarball: Path) -> None:
-    """Write every file of a folder of records into one; the folder stays as it is."""
+def packable(folder: Path) -> list[Path]:
+    """The files of a folder of records, in the order in which they are packed."""
     # What begins with a dot is a lock, or what a kill left half written.
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not files:
         raise DataError(f"{folder}: holds no records; run an experiment first")
+    return files
+
+
+def pack(folder: Path, tarball: Path, files: Sequence[Path] = ()) -> None:
+    """Write every file of a folder of records into one, or some of them; the folder stays as it is."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path in files:
+        for path in files or packable(folder):
             name, data = path.relative_to(folder).as_posix(), read_regular(path, MOST_UNPACKED)
             if name.endswith(SUFFIX):
                 name = name.removesuffix(SUFFIX) + PLAIN
