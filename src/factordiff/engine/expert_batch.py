@@ -84,9 +84,9 @@ class ExpertBatch:
         rows = cells.any(-1).nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
         if self.large:
-            asked = AskedCells.of(cells)
-            said = self._at_cells(x_t, item, asked, asked.among(rows, len(rows)))
-            return said, len(self.experts) * cells.any(-1).to(torch.int64)
+            wanted = AskedCells.of(cells)
+            outputs = self._at_cells(x_t, item, wanted, wanted.among(rows, len(rows)))
+            return outputs, len(self.experts) * cells.any(-1).to(torch.int64)
         fresh = (state.masked == state.start).all(-1)[rows]
         if not self.share:
             log_probs, run = self._pass(x_t, item), torch.ones_like(rows)

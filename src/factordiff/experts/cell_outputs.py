@@ -51,8 +51,9 @@ class CellOutput:
         self.log_probs, self.index = log_probs, index
 
     @property
-    def asked(self) -> Any:
-        """Those asked for alone."""
+    def asked(self) -> Float[Tensor, "asked value"]:
+        """Those asked for alone, unless they were cut."""
+        assert isinstance(self.log_probs, Tensor)
         return self.log_probs if self.index is None else self.log_probs[self.index]
 
     def write(self, places: Int[Tensor, " some"], out: Float[Tensor, "some value"]) -> None:
