@@ -132,11 +132,13 @@ class CellOutputs:
         How many those are is on the device. Told that they are `at_most` so many, it does not wait to look: where they
         are fewer, places of other cells follow.
         """
-        places = torch.arange(len(self.row), device=self.row.device)
-        if among is not None:
-            inside = among[self.row, self.cell]
-            first = None if at_most is None else inside.to(torch.uint8).argsort(descending=True, stable=True)
-            places = places[inside] if first is None else first[:at_most]
+        if among is None:
+            places = torch.arange(len(self.row), device=self.row.device)
+        elif at_most is None:
+            places = among[self.row, self.cell].nonzero().squeeze(-1)
+        else:
+            inside = among[self.row, self.cell].to(torch.uint8)
+            places = inside.argsort(descending=True, stable=True)[:at_most]
         return iter(places.split(self.together)) if len(places) else iter(())
 
     def at(
