@@ -44,6 +44,8 @@ from factordiff import (
     Vocabulary,
 )
 from factordiff.engine.auto import AutoEngine
+from factordiff.engine.cuda_graph_step import recorded_window
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
@@ -189,7 +191,8 @@ def beside_models(
                 state, _ = step(state, forward, METHODS[method], rule)
                 continue
             asked = rule.candidates(state)
-            kept = [model.log_probs_at(state.x_t, None, asked) for model in models]
+            places = asked.flatten().nonzero().squeeze(-1)
+            kept = [model.log_probs_at_places(state.x_t, None, places) for model in models]
             done = torch.zeros_like(asked).scatter(1, asked.to(torch.uint8).argmax(1, keepdim=True), True)
             state = replace(
                 state, x_t=torch.where(done, 0, state.x_t)
@@ -223,10 +226,11 @@ def whole_runs(
 ) -> dict[str, Any]:
     """The same by an engine: what a longer run takes beyond a shorter one is the time of its further steps.
 
-    So start and recording are left out. A recorded step asks experts about every position, and `passes_everywhere_s`
-    are such passes alone. `how` is empty for a step that is not recorded.
+    So start and recording are left out. A recorded step asks experts about its window, the whole block, and
+    `passes_of_windows_s` are such passes alone, one behind the other without a wait. `how` is empty for a step that is
+    not recorded.
     """
-    mask, kept = models[0].vocabulary.mask, ""
+    mask, kept, rule = models[0].vocabulary.mask, "", ByBlock(how.length, how.steps)
 
     def run(blocks: int) -> float:
         nonlocal kept
@@ -234,16 +238,20 @@ def whole_runs(
         x_t[:, : blocks * how.length] = mask
         _finish(device)
         start = time.perf_counter()
-        drawn = engine.sample(models, METHODS[method], x_t, reveal=ByBlock(how.length, how.steps))
+        drawn = engine.sample(models, METHODS[method], x_t, reveal=rule)
         kept = drawn.how
         return time.perf_counter() - start + _finish(device)
 
     def passes() -> float:
         x_t = torch.full((batch, how.positions), mask, device=device)
+        window = recorded_window(rule, METHODS[method], mask, how.positions)
+        assert window is not None
+        cells = window.cells(SamplerState.begin(x_t, mask, len(models)))
+        places = AskedCells.of_window(cells, how.positions).places
         _finish(device)
         start = time.perf_counter()
         for _ in range(how.steps):
-            said = [model.log_probs(x_t, None) for model in models]
+            said = [model.log_probs_at_places(x_t, None, places) for model in models]
             del said
         return time.perf_counter() - start + _finish(device)
 
@@ -252,7 +260,7 @@ def whole_runs(
     longer, shorter = (min(spent) for spent in zip(*((run(3), run(1)) for _ in range(rounds)), strict=True))
     ours = (longer - shorter) / (2 * how.steps)
     alone = min(passes() for _ in range(rounds)) / how.steps
-    return {"batch": batch, "method": method, "passes_everywhere_s": alone, "step_s": ours, "how": kept}
+    return {"batch": batch, "method": method, "passes_of_windows_s": alone, "step_s": ours, "how": kept}
 
 
 def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
@@ -263,7 +271,10 @@ def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
 def beside_a_shape(
     shape: str, device: torch.device, batches: list[int], methods: list[str], rounds: int, how: Blocks
 ) -> None:
-    """Steps as they come, recorded, and by the engine that a team chooses by itself; a line and its figures each."""
+    """Steps as they come, by an engine as they come, recorded, and as a team chooses; a line and its figures each.
+
+    The second and the third are measured in one way: whichever is shorter is what `auto.RECORDED_BYTES` should choose.
+    """
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     models = [LladaShaped(SHAPES[shape], seed, device, dtype) for seed in (1, 2)]
     print(f"two models of {models[0].parameters:,} parameters each, {shape}", flush=True)
@@ -272,10 +283,11 @@ def beside_a_shape(
         plain = beside_models(*given)
         show(shape, "plain", plain)
         recording = Engine(batch, cuda_graph=device.type == "cuda")
-        for form, engine in (("recorded", recording), ("chosen", AutoEngine())):
+        engines = {"unrecorded": Engine(batch), "recorded": recording, "chosen": AutoEngine()}
+        for form, engine in engines.items():
             row = whole_runs(engine, *given)
-            # Beside its own passes: those of every position if it was recorded, else of the candidates.
-            show(shape, form, over(row, row["passes_everywhere_s"] if row["how"] else plain["passes_s"]))
+            # Beside its own passes: those of its windows if it was recorded, else of the candidates.
+            show(shape, form, over(row, row["passes_of_windows_s"] if row["how"] else plain["passes_s"]))
 
 
 def show(shape: str, form: str, row: dict[str, Any]) -> None:

@@ -91,12 +91,15 @@ class LladaShaped:
 
     def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
         """At every position."""
-        every = torch.ones_like(x_t, dtype=torch.bool)
-        return self.log_probs_at(x_t, encoded, every).view(*x_t.shape, -1)
+        every = torch.arange(x_t.numel(), device=x_t.device)
+        return self.log_probs_at_places(x_t, encoded, every).view(*x_t.shape, -1)
 
     def log_probs_at(self, x_t: Tensor, encoded: Any, cells: Tensor) -> Tensor:
         """At some positions: the output layer there alone. They are looked up first, so that nothing waits later."""
-        index = cells.flatten().nonzero().squeeze(-1)
-        logits = functional.linear(self.hidden(x_t).flatten(0, 1)[index], self.head).float()
+        return self.log_probs_at_places(x_t, encoded, cells.flatten().nonzero().squeeze(-1))
+
+    def log_probs_at_places(self, x_t: Tensor, encoded: Any, places: Tensor) -> Tensor:
+        """The same by their numbers in reading order: nothing waits."""
+        logits = functional.linear(self.hidden(x_t).flatten(0, 1)[places], self.head).float()
         logits[:, self.shape.mask] = -torch.inf
         return torch.log_softmax(logits, dim=-1)

@@ -50,9 +50,11 @@ def test_a_run_says_what_was_chosen_for_each_batch(capsys: pytest.CaptureFixture
     beside_a_shape("tiny", torch.device("cpu"), [1, 2], ["routing"], 1, how)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     forms = [(row["batch"], row["form"]) for row in rows]
-    assert forms == [(batch, form) for batch in (1, 2) for form in ("plain", "recorded", "chosen")]
+    assert forms == [
+        (batch, form) for batch in (1, 2) for form in ("plain", "unrecorded", "recorded", "chosen")
+    ]
     assert all(row["passes_s"] > 0 for row in rows)
-    for row in rows[1:3]:  # nothing is recorded on a CPU: they are held against the plain form's passes
+    for row in rows[1:4]:  # nothing is recorded on a CPU: they are held against the plain form's passes
         assert row["how"] == ""
         assert row["passes_s"] == rows[0]["passes_s"]
 

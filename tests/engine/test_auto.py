@@ -15,6 +15,8 @@ from benchmarks.bench_language import TinyLinear
 from benchmarks.llada_shape import SHAPES, LladaShaped
 from factordiff import compose
 from factordiff.arc.dataset import Dataset
+from factordiff.composition.composition import Composition
+from factordiff.composition.factors import whole
 from factordiff.composition.routing import Routing
 from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine, launching_decides
 from factordiff.engine.batch_sizes import BatchSizes
@@ -23,6 +25,7 @@ from factordiff.engine.fast_network import FastNetwork, fast_form
 from factordiff.networks.store import build
 from factordiff.sampling.adaptive import ByMargin
 from factordiff.sampling.blocks import ByBlock
+from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.sampler import sample
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
@@ -137,12 +140,23 @@ def test_many_queries_at_once_are_faster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "cells", "expected"),
-    [(126_464, 256, True), (126_464, 8 * 256, False), (LARGE + 1, 256, True), (LARGE, 256, False)],
+    ("values", "rows", "rule", "composition", "expected"),
+    [
+        (126_464, 1, ByMargin(), Routing(), True),
+        (126_464, 8, ByMargin(), Routing(), False),
+        (126_464, 8, ByBlock(32, 32), Routing(), True),  # 8 x 32 cells are as many as one row's
+        (126_464, 8, ByBlock(32, 32, end=3), Routing(), False),  # a text that ends fills all its cells
+        (126_464, 8, ByBlock(32, 32), Routing(whole(256)), False),  # asks about a factor's other cells
+        (126_464, 8, ByBlock(256, 32), Routing(), False),
+        (LARGE + 1, 1, ByMargin(), Routing(), True),
+        (LARGE, 1, ByBlock(32, 32), Routing(), False),
+    ],
 )
-def test_few_cells_of_a_large_vocabulary_are_recorded(values: int, cells: int, expected: bool) -> None:
+def test_few_cells_of_a_large_vocabulary_are_recorded(
+    values: int, rows: int, rule: RevealRule, composition: Composition, expected: bool
+) -> None:
     expert = TinyLinear(0, values, width=1, positions=1)
-    assert launching_decides([expert, expert], cells) is expected
+    assert launching_decides([expert, expert], composition, rule, rows, 256) is expected
 
 
 @pytest.mark.gpu

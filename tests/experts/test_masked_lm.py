@@ -175,10 +175,18 @@ def test_nothing_waits_for_the_model(shifted: bool) -> None:
     expert.log_probs_at(CELLS, None, asked)  # what is copied to the device once is there
     expert.model.register_forward_pre_hook(lambda *_: ledger.entries.append("pass"))
     with ledger:
-        expert.log_probs_at(CELLS, None, asked)
+        found = expert.log_probs_at(CELLS, None, asked)
     before, after = ledger.sides()
     assert waits(after) == []
-    assert len(waits(before)) == 2
+    assert len(waits(before)) == 1
+    # Told which cells by their numbers, it need not look them up.
+    places = asked.flatten().nonzero().squeeze(-1)
+    ledger.entries.clear()
+    with ledger:
+        by_places = expert.log_probs_at_places(CELLS, None, places)
+    assert "pass" in ledger.entries
+    assert waits(ledger.entries) == []
+    assert torch.equal(by_places, found)
 
 
 def test_positions_and_padding_are_told_to_the_model() -> None:

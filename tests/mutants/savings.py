@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from factordiff.engine import expert_batch, queue
-from factordiff.sampling import adaptive
+from factordiff.sampling import adaptive, blocks
 from factordiff.state import SamplerState
 from tests.mutants.registry import Patch, after, mutant
 
@@ -89,6 +89,29 @@ def duplicates_are_asked_about(patch: Patch) -> None:
         "_distinct",
         lambda self, x_t, item: (torch.arange(len(item)), torch.arange(len(item))),
     )
+
+
+@mutant("engine.test_window:test_whoever_is_full_leaves_at_once")
+def full_rows_are_noticed_a_step_late(patch: Patch) -> None:
+    exchange = queue.Queue.exchange
+
+    def late(self: queue.Queue, state: SamplerState) -> SamplerState:
+        looked = self._unseen <= 1
+        state = exchange(self, state)
+        self._unseen += int(looked)
+        return state
+
+    patch.setattr(queue.Queue, "exchange", late)
+
+
+@mutant("engine.test_window:test_a_window_holds_all_candidates")
+def a_window_beyond_the_end_of_the_row(patch: Patch) -> None:
+    def unshifted(rule: blocks.ByBlock, state: SamplerState) -> Tensor:
+        begun, first = (part.to(torch.uint8).argmax(-1, keepdim=True) for part in (state.start, state.masked))
+        width = min(rule.length, state.x_t.shape[1])
+        return (first - (first - begun) % rule.length) + torch.arange(width)
+
+    patch.setattr(blocks.ByBlock, "cells_now", unshifted)
 
 
 @mutant("sampling.test_adaptive:test_margins_that_round_to_one_are_kept_apart")

@@ -43,6 +43,7 @@ from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.engine import expert_batch
 from factordiff.errors import InvalidInput
 from factordiff.experts import forward
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutputs, SupportsCells
 from factordiff.sampling import step
 from factordiff.sampling.reveal import Posterior
@@ -240,9 +241,9 @@ def test_the_recorded_form_works_on_whole_tensors_of_any_vocabulary() -> None:
 def test_a_chunk_is_as_large_as_it_may_be() -> None:
     cells = torch.ones(2, CELLS, dtype=torch.bool)
     for chunk, expected in ((2 * 7 * 8 * 10, [10, 10, 4]), (1, [1] * 24)):
-        asked = CellOutputs(cells, 7, None, chunk=chunk)
+        asked = CellOutputs(AskedCells.of(cells), 7, None, chunk=chunk)
         for seed in (1, 2):
-            asked.forward(Words(seed, 7), torch.full((2, CELLS), 7), None, cells)
+            asked.forward(Words(seed, 7), torch.full((2, CELLS), 7), None, AskedCells.of(cells))
         assert [len(places) for places in asked.chunks()] == expected
 
 

@@ -58,7 +58,7 @@ def compose_in_chunks(
     if not kept:  # nobody was asked about anything
         kept = {"log_doubt": [said.row.double()]}
     wide: dict[Any, Tensor] = {
-        name: _in_places(torch.cat(parts, -1), said, UNASKED.get(name, 0)) for name, parts in kept.items()
+        name: _in_places(parts, said, UNASKED.get(name, 0)) for name, parts in kept.items()
     }
     known = {name: wide.pop(name) for name in reads if name in wide}
     nothing = torch.empty(*said.shape, 0, dtype=said.dtype, device=said.row.device)
@@ -113,8 +113,9 @@ def noted(said: CellOutputs, log_probs: ExpertLogProbs, masked: Cells) -> Expert
     return log_probs
 
 
-def _in_places(found: Tensor, said: CellOutputs, unasked: float | int) -> Tensor:
+def _in_places(parts: list[Tensor], said: CellOutputs, unasked: float | int) -> Tensor:
     """A number of each asked cell, in its place; at the others the number that stands for nothing."""
+    found = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
     wide = torch.full((*found.shape[:-1], *said.shape), unasked, dtype=found.dtype, device=found.device)
     wide[..., said.row, said.cell] = found
     return wide

@@ -112,7 +112,8 @@ def _by_rows(function: Callable[[Tensor], Tensor], log_probs: Tensor) -> Tensor:
     rows = log_probs.reshape(-1, log_probs.shape[-1])
     some = max(1, AT_ONCE.get(rows.device.type, AT_ONCE["cuda"]) // rows.shape[-1])
     parts = [function(part) for part in rows.split(some)] or [rows.new_zeros(0, dtype=torch.float64)]
-    return torch.cat(parts).view(log_probs.shape[:-1])
+    found = parts[0] if len(parts) == 1 else torch.cat(parts)
+    return found.view(log_probs.shape[:-1])
 
 
 def _log_doubt_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:

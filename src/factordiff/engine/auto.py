@@ -9,12 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from factordiff.composition.composition import Composition
 from factordiff.engine.batch_sizes import BatchSizes
+from factordiff.engine.cuda_graph_step import recorded_window
 from factordiff.engine.engine import Engine
 from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.request import check_condition
+from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Samples
 from factordiff.types import LARGE
 
@@ -22,8 +25,8 @@ CPU_ROWS = 32  # more save calls, but what passes compute on the way no longer f
 GPU_ROWS = 1_100
 # Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
 COMPILE_FROM = 20_000
-# A recorded step asks about every position, a plain one about the candidates alone. Beside two models of 8B at 256
-# positions, recording pays for one sequence (0.26 GB) and costs for eight (2 GB).
+# A recorded step asks about all cells of its window, or of the rows, a plain one about the candidates alone. Beside two
+# models of 8B, asked about 256 positions, recording paid for one sequence (0.26 GB) and cost for eight (2 GB).
 RECORDED_BYTES = 2**29
 
 
@@ -57,20 +60,28 @@ class AutoEngine:
         particles = settings.get("particles", 1)
         # A trace shows all items side by side, and a condition that cannot be cut into items goes to all at once.
         whole = settings.get("trace", False) or not _in_items(condition, len(x_t))
-        rows = len(x_t) * particles
+        rows, rule = len(x_t) * particles, settings.get("reveal") or ByConfidence()
         if whole:
             engine = Engine()
-        elif self.compiled is None and x_t.is_cuda and launching_decides(experts, rows * x_t.shape[-1]):
+        elif (
+            self.compiled is None
+            and x_t.is_cuda
+            and launching_decides(experts, composition, rule, rows, x_t.shape[-1])
+        ):
             engine = Engine(rows, cuda_graph=True)
         else:
             engine = self.chosen(x_t.device, rows, particles)
         return engine.sample(experts, composition, x_t, condition, **settings)
 
 
-def launching_decides(experts: Sequence[Expert], cells: int) -> bool:
-    """Whether composing few cells of a large vocabulary takes less time than telling the GPU to."""
+def launching_decides(
+    experts: Sequence[Expert], composition: Composition, rule: RevealRule, rows: int, cells: int
+) -> bool:
+    """Whether composing what is asked about a large vocabulary takes less time than telling the GPU to."""
     values = experts[0].vocabulary.size
-    return values > LARGE and len(experts) * cells * values * 4 <= RECORDED_BYTES
+    window = recorded_window(rule, composition, values, cells)
+    asked = rows * (cells if window is None else window.width)
+    return values > LARGE and len(experts) * asked * values * 4 <= RECORDED_BYTES
 
 
 def _in_items(condition: Any, items: int) -> bool:

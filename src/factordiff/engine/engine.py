@@ -109,7 +109,11 @@ class Engine:
         mask = experts[0].vocabulary.mask
         batch = ExpertBatch(experts, condition, sizes, self.share, particles, self.chunk, self.top_k)
         leaving = sizes is not None and not trace
-        queue = Queue(x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs)
+        window = rule.window(x_t.shape[1])
+        queue = Queue(
+            x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs,
+            most=None if window is None else window.most,
+        )  # fmt: skip
         graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None
         passes, total = Passes(len(x_t), x_t.device), particles * int((x_t == mask).sum())
         state = queue.begin()

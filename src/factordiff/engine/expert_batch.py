@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.experts.expert import Expert, mapped, take
 from factordiff.experts.forward import SumErrors, among, check_encoded, check_shape, side_by_side, sum_error
@@ -82,7 +84,9 @@ class ExpertBatch:
         rows = cells.any(-1).nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], rows // self.particles  # the item's position in flight
         if self.large:
-            return self._at_cells(state, rows, cells), len(self.experts) * cells.any(-1).to(torch.int64)
+            wanted = AskedCells.of(cells)
+            outputs = self._at_cells(x_t, item, wanted, wanted.among(rows, len(rows)))
+            return outputs, len(self.experts) * cells.any(-1).to(torch.int64)
         fresh = (state.masked == state.start).all(-1)[rows]
         if not self.share:
             log_probs, run = self._pass(x_t, item), torch.ones_like(rows)
@@ -97,6 +101,10 @@ class ExpertBatch:
     def ask_all(self, x_t: Tokens) -> list[CellLogProbs]:
         """What each expert says about all items in flight, a row each: by a pass, and nothing else."""
         return [self._one(index, x_t) for index in range(len(self.experts))]
+
+    def ask_at(self, x_t: Tokens, asked: AskedCells) -> list[Float[Tensor, "asked value"]]:
+        """The same at some cells alone, whose number is known: an expert that can be asked so waits for nothing."""
+        return [said.asked for said in self._at_cells(x_t, None, asked, asked).each]
 
     @property
     def believed(self) -> bool:
@@ -158,16 +166,23 @@ class ExpertBatch:
         check_shape(index, said, (*x_t.shape, self.experts[index].vocabulary.size))
         return said[:rows]
 
-    def _at_cells(self, state: SamplerState, rows: Int[Tensor, " some"], cells: Cells) -> CellOutputs:
-        """Every expert about some cells of some rows, which are filled up to a fixed size."""
-        asked = CellOutputs(cells, state.mask, self.errors, self.chunk, self.top_k)
-        x_t, item, some = state.x_t[rows], rows // self.particles, self._filled(len(rows), rows.device)
-        missing = len(some) - len(rows)
-        there = torch.cat([cells[rows], cells.new_zeros(missing, cells.shape[1])])
+    def _at_cells(
+        self, x_t: Tokens, item: Int[Tensor, " some"] | None, asked: AskedCells, there: AskedCells
+    ) -> CellOutputs:
+        """Every expert about some cells, which are `there` in these rows; those are filled up to a fixed size.
+
+        About all items in turn unless told which.
+        """
+        said = CellOutputs(asked, self.experts[0].vocabulary.size, self.errors, self.chunk, self.top_k)
+        some = self._filled(len(x_t), x_t.device)
+        missing = len(some) - len(x_t)
+        if missing:
+            x_t, item = x_t[some], some if item is None else item[some]
+            there = replace(there, shape=(len(some), x_t.shape[1]))
         for expert, encoded in zip(self.experts, self._encoded, strict=True):
-            asked.forward(expert, x_t[some], take(encoded, item[some]), there)
+            said.forward(expert, x_t, encoded if item is None else take(encoded, item), there)
             self.padded_passes += missing
-        return asked
+        return said
 
     def _filled(self, rows: int, device: torch.device) -> Int[Tensor, " filled"]:
         """The rows, and the last of them once more for each that is missing."""

@@ -16,7 +16,11 @@ REFILL = 16  # waiting items are admitted when this share of the slots is free: 
 
 
 class Queue:
-    """The items of a request, at most `slots` of them in flight; unless `leaving`, they wait for each other."""
+    """The items of a request, at most `slots` of them in flight; unless `leaving`, they wait for each other.
+
+    If a step reveals at most so many cells of a row (`most`), nobody looks while no row can be full: on a GPU a look
+    waits for the step to end, and the next one is not launched before.
+    """
 
     def __init__(
         self,
@@ -29,9 +33,11 @@ class Queue:
         mask: int,
         seed: int,
         repairs: int,
+        most: int | None = None,
     ) -> None:
         self.x_t, self.ids, self.batch = x_t, ids, batch
         self.slots, self.leaving, self.mask, self.seed, self.repairs = slots, leaving, mask, seed, repairs
+        self.most, self._unseen = most, 0  # so many steps are not looked at
         self.waiting = 0  # the first item that still waits
         self._finished: list[SamplerState] = []
 
@@ -41,6 +47,15 @@ class Queue:
 
     def exchange(self, state: SamplerState) -> SamplerState:
         """Finished items leave, and waiting ones take their slots; an empty state is the end."""
+        self._unseen -= 1
+        if self._unseen > 0:
+            return state
+        state = self._exchanged(state)
+        if self.most is not None and len(state):
+            self._unseen = -(-int(state.masked.sum(-1).amin()) // self.most)
+        return state
+
+    def _exchanged(self, state: SamplerState) -> SamplerState:
         while True:
             unfinished = self._unfinished(state)
             staying = unfinished.nonzero().squeeze(-1)

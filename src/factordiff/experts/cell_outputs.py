@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.expert import Expert
 from factordiff.experts.top_k import TopK
 from factordiff.types import Cells, ExpertLogProbs, Tokens
@@ -27,6 +28,20 @@ class SupportsCells(Protocol):
         """Normalised log-probabilities at these cells, in reading order: row by row, then cell by cell."""
 
 
+@runtime_checkable
+class SupportsPlaces(Protocol):
+    """The same with the cells by their numbers in reading order, row * cells + cell, which rise.
+
+    How many they are is then known without a look at the device: on a GPU nothing waits, not even for the passes of
+    the experts before.
+    """
+
+    def log_probs_at_places(
+        self, x_t: Tokens, encoded: Any, places: Int[Tensor, " asked"]
+    ) -> Float[Tensor, "asked value"]:
+        """Normalised log-probabilities at these cells."""
+
+
 class CellOutput:
     """One expert's distributions, of which `index` are those asked for, in reading order."""
 
@@ -34,6 +49,12 @@ class CellOutput:
         self, log_probs: Float[Tensor, "cell value"] | TopK, index: Int[Tensor, " asked"] | None
     ) -> None:
         self.log_probs, self.index = log_probs, index
+
+    @property
+    def asked(self) -> Float[Tensor, "asked value"]:
+        """Those asked for alone, unless they were cut."""
+        assert isinstance(self.log_probs, Tensor)
+        return self.log_probs if self.index is None else self.log_probs[self.index]
 
     def write(self, places: Int[Tensor, " some"], out: Float[Tensor, "some value"]) -> None:
         """Those at some places of the order, into `out`."""
@@ -45,29 +66,34 @@ class CellOutput:
 
 
 class CellOutputs:
-    """What every expert says at the cells asked about; `row` and `cell` say which those are, in reading order.
-
-    The cells are looked up before any expert speaks: on a GPU nothing then waits for the passes to end.
-    """
+    """What every expert says at the cells asked about; `row` and `cell` say which those are, in reading order."""
 
     def __init__(
-        self, cells: Cells, values: int, errors: Any, chunk: int | None = None, top_k: int | None = None
+        self, asked: AskedCells, values: int, errors: Any, chunk: int | None = None, top_k: int | None = None
     ) -> None:
-        self.row, self.cell = cells.nonzero().T
-        self.shape, self.values, self.errors = cells.shape, values, errors
-        self.chunk = CHUNK.get(cells.device.type, CHUNK["cuda"]) if chunk is None else chunk
+        self.row, self.cell, self.shape = asked.row, asked.cell, asked.shape
+        self.values, self.errors = values, errors
+        self.chunk = CHUNK.get(self.row.device.type, CHUNK["cuda"]) if chunk is None else chunk
         self.top_k = top_k
         self.each: list[CellOutput] = []
 
-    def forward(self, expert: Expert, x_t: Tokens, encoded: Any, cells: Cells) -> None:
-        """One more expert, about these rows: by `log_probs_at` where it has that, else about all their cells."""
-        # A copy: an expert that writes into what it is given must not change the state.
-        if isinstance(expert, SupportsCells):
-            log_probs, index = expert.log_probs_at(x_t.clone(), encoded, cells), None
-            expected: tuple[int, ...] = (len(self.row), self.values)
+    def forward(self, expert: Expert, x_t: Tokens, encoded: Any, asked: AskedCells) -> None:
+        """One more expert, about these rows: at the cells alone if it can be asked so, else about all of theirs."""
+        expected: tuple[int, ...] = (len(self.row), self.values)
+        x_t, index = (
+            x_t.clone(),
+            None,
+        )  # an expert that writes into what it is given must not change the state
+        if isinstance(expert, SupportsPlaces):
+            log_probs = expert.log_probs_at_places(x_t, encoded, asked.places)
+        elif isinstance(expert, SupportsCells):
+            log_probs = expert.log_probs_at(x_t, encoded, asked.mask)
         else:
-            index = cells.flatten().nonzero().squeeze(-1)
-            log_probs, expected = expert.log_probs(x_t.clone(), encoded), (*x_t.shape, self.values)
+            log_probs, index, expected = (
+                expert.log_probs(x_t, encoded),
+                asked.places,
+                (*x_t.shape, self.values),
+            )
         if tuple(log_probs.shape) != expected:
             raise InvalidInput(
                 f"experts: expert {len(self)} returned log-probabilities of shape {tuple(log_probs.shape)}, "
@@ -78,8 +104,7 @@ class CellOutputs:
     def append(self, said: CellOutput) -> None:
         """What one more expert says; cut to its likeliest values where those are all that is kept."""
         if self.top_k is not None and isinstance(said.log_probs, Tensor):
-            whole = said.log_probs if said.index is None else said.log_probs[said.index]
-            said = CellOutput(TopK.of(whole, self.top_k), None)
+            said = CellOutput(TopK.of(said.asked, self.top_k), None)
         self.each.append(said)
 
     @property
@@ -107,11 +132,13 @@ class CellOutputs:
         How many those are is on the device. Told that they are `at_most` so many, it does not wait to look: where they
         are fewer, places of other cells follow.
         """
-        places = torch.arange(len(self.row), device=self.row.device)
-        if among is not None:
-            inside = among[self.row, self.cell]
-            first = None if at_most is None else inside.to(torch.uint8).argsort(descending=True, stable=True)
-            places = places[inside] if first is None else first[:at_most]
+        if among is None:
+            places = torch.arange(len(self.row), device=self.row.device)
+        elif at_most is None:
+            places = among[self.row, self.cell].nonzero().squeeze(-1)
+        else:
+            inside = among[self.row, self.cell].to(torch.uint8)
+            places = inside.argsort(descending=True, stable=True)[:at_most]
         return iter(places.split(self.together)) if len(places) else iter(())
 
     def at(

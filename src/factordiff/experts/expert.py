@@ -25,7 +25,8 @@ class Expert(Protocol):
     never asks about revealed cells.
 
     An expert of a large vocabulary may also offer `log_probs_at(x_t, encoded, cells)`: the same at some cells only, in
-    reading order (`experts.cell_outputs.SupportsCells`).
+    reading order (`experts.cell_outputs.SupportsCells`); or `log_probs_at_places`, which is told them by their numbers
+    and waits for nothing (`SupportsPlaces`).
     """
 
     @property

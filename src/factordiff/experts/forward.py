@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutputs
 from factordiff.experts.expert import Expert, take
 from factordiff.state import SamplerState
@@ -35,10 +36,11 @@ class Forward:
         rows = wanted.nonzero().squeeze(-1)
         x_t, item = state.x_t[rows], state.item[rows]
         if state.mask > LARGE:
-            asked = CellOutputs(cells, state.mask, self.errors)
+            asked = AskedCells.of(cells)
+            outputs, there = CellOutputs(asked, state.mask, self.errors), asked.among(rows, len(rows))
             for expert, encoded in zip(self.experts, self.encoded, strict=True):
-                asked.forward(expert, x_t, take(encoded, item), cells[rows])
-            return asked, len(asked) * wanted.to(torch.int64)
+                outputs.forward(expert, x_t, take(encoded, item), there)
+            return outputs, len(outputs) * wanted.to(torch.int64)
         each = [
             # A copy: an expert that writes into what it is given must not change the state.
             expert.log_probs(x_t.clone(), take(encoded, item))
@@ -101,10 +103,13 @@ def sum_error(log_probs: ExpertLogProbs, masked: Cells) -> Float[Tensor, " exper
 
 
 class SumErrors:
-    """Watches that what experts say are distributions: the first are looked at at once, the others at the end."""
+    """Watches that what experts say are distributions: the first are looked at at once, the others at the end.
 
-    def __init__(self) -> None:
-        self.worst: Float[Tensor, " expert"] | None = None
+    If a `worst` so far is given, nothing is looked at before the end.
+    """
+
+    def __init__(self, worst: Float[Tensor, " expert"] | None = None) -> None:
+        self.worst = worst
 
     def note(self, error: Float[Tensor, " expert"]) -> None:
         """By how much distributions failed to add up to one; looking at it would wait for the device."""

@@ -132,37 +132,39 @@ class MaskedLanguageModel:
     @torch.no_grad()
     def log_probs(self, x_t: Tokens, encoded: Encoded) -> CellLogProbs:
         """The model's distribution at every cell, restricted to the values."""
-        every = torch.ones_like(x_t, dtype=torch.bool)
-        return self.log_probs_at(x_t, encoded, every).view(*x_t.shape, -1)
+        every = torch.arange(x_t.numel(), device=x_t.device)
+        return self.log_probs_at_places(x_t, encoded, every).view(*x_t.shape, -1)
 
     @torch.no_grad()
     def log_probs_at(self, x_t: Tokens, encoded: Encoded, cells: Cells) -> Float[Tensor, "asked value"]:
         """The same at some cells: the model's output layer is computed there alone."""
+        # They are looked up before the model runs: on a GPU nothing then waits for its pass to end.
+        return self.log_probs_at_places(x_t, encoded, cells.flatten().nonzero().squeeze(-1))
+
+    @torch.no_grad()
+    def log_probs_at_places(
+        self, x_t: Tokens, encoded: Encoded, places: Int[Tensor, " asked"]
+    ) -> Float[Tensor, "asked value"]:
+        """The same by the cells' numbers in reading order: nothing is looked up, and nothing waits."""
         inputs, first = self.inputs(x_t, encoded)
-        source = (first + torch.arange(x_t.shape[1], device=x_t.device) - int(self.shifted)).clamp(min=0)
-        places = torch.zeros_like(inputs["input_ids"]).index_add(1, source, cells.to(torch.int64)) > 0
-        # Cells are looked up before the model runs: on a GPU nothing then waits for its pass to end.
-        asked, order = cells.flatten().nonzero().squeeze(-1), None
-        if self.shifted and first == 0:  # the first position speaks of itself and of the next
-            order = (places.flatten().cumsum(0) - 1).view_as(places)[:, source].flatten()[asked]
+        row, cell = places // x_t.shape[1], places % x_t.shape[1]
+        position = (first + cell - int(self.shifted)).clamp(min=0)  # shifted, a first cell is its own source
         if isinstance(encoded, dict) and "past" in encoded:
             kept = first - int(self.shifted)
-            inputs = {
-                name: part if name == "attention_mask" else part[:, kept:] for name, part in inputs.items()
-            }
+            position = position - kept
+            whole = ("attention_mask",)
+            inputs = {name: part if name in whole else part[:, kept:] for name, part in inputs.items()}
             past: Any = encoded["past"]
             inputs["past_key_values"] = past if self._past_type in (tuple, list) else self._past_type(past)
-            places = places[:, kept:]
-        said = self.normalised(self.logits(inputs, places))
-        return self._ended(said if order is None else said[order], x_t, asked)
+        position = row * inputs["input_ids"].shape[1] + position
+        return self._ended(self.normalised(self.logits(inputs, position)), x_t, places)
 
     def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
         """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
         ids = inputs["input_ids"]
         self._check_length(ids.shape[1])
-        said = self.normalised(self.logits(inputs, torch.ones_like(ids, dtype=torch.bool))).view(
-            *ids.shape, -1
-        )
+        every = torch.arange(ids.numel(), device=ids.device)
+        said = self.normalised(self.logits(inputs, every)).view(*ids.shape, -1)
         return torch.cat([said[:, :1], said[:, :-1]], dim=1) if self.shifted else said
 
     def normalised(self, logits: Float[Tensor, "asked token"]) -> Float[Tensor, "asked value"]:
@@ -213,16 +215,14 @@ class MaskedLanguageModel:
                 "fewer cells or a shorter prompt"
             )
 
-    def logits(self, inputs: dict[str, Any], positions: Cells) -> Float[Tensor, "asked token"]:
+    def logits(self, inputs: dict[str, Any], places: Int[Tensor, " asked"]) -> Float[Tensor, "asked token"]:
         """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
-        places = positions.flatten().nonzero().squeeze(-1)
         asked, logits = len(places), self._called(inputs, places).logits
         if logits.dim() == 3:
-            if logits.shape[:2] != positions.shape:
-                raise InvalidInput(
-                    f"model: expected logits of shape ({positions.shape[0]}, {positions.shape[1]}, token), one row for "
-                    f"every position, got {tuple(logits.shape)}"
-                )
+            rows, length = inputs["input_ids"].shape
+            if logits.shape[:2] != (rows, length):
+                wanted = f"({rows}, {length}, token), one row for every position"
+                raise InvalidInput(f"model: expected logits of shape {wanted}, got {tuple(logits.shape)}")
             logits = logits.flatten(0, 1)[places]
         if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= self._last:
             raise InvalidInput(

@@ -16,6 +16,7 @@ from torch import Tensor
 from factordiff.composition.confidence import entropy, error_probability
 from factordiff.errors import InvalidInput
 from factordiff.sampling.reveal import Posterior, RevealRule, Summary, surest
+from factordiff.sampling.window import Window
 from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose
@@ -86,6 +87,20 @@ class ByBlock(RevealRule):
         block = self.blocks(state)
         number = torch.where(state.masked, block, state.x_t.shape[1]).amin(-1, keepdim=True)
         return number, block == number
+
+    def window(self, cells: int) -> Window | None:
+        """The cells of the block, unless a text can end: then any cell may be revealed."""
+        width = min(self.length, cells)
+        most = -(-width // self.steps)
+        return Window(width, most, self.cells_now) if self.end is None else None
+
+    def cells_now(self, state: SamplerState) -> Int[Tensor, "batch width"]:
+        """The cells of each row's first block with masked ones; if the row ends inside it, also some before it."""
+        cells = state.x_t.shape[1]
+        width = min(self.length, cells)
+        begun, first = (part.to(torch.uint8).argmax(-1, keepdim=True) for part in (state.start, state.masked))
+        begin = (first - (first - begun) % self.length).clamp(0, cells - width)
+        return begin + torch.arange(width, device=begin.device)
 
     def shares(self, inside: Cells, state: SamplerState) -> tuple[Tensor, Tensor, Tensor]:
         """Of each row's block: how many cells are revealed, how many a step takes, how many steps take one more."""

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.sampling.window import Window
 from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose
@@ -70,6 +71,10 @@ class RevealRule(ABC):
         """
         return None
 
+    def window(self, cells: int) -> Window | None:
+        """In rows of so many cells, where a fixed number of them holds all candidates: which those are."""
+        return None
+
     @property
     def reads(self) -> tuple[Summary, ...]:
         """What `choose` wants to know of the distributions beside their log-doubt (`Posterior.of`)."""
@@ -115,6 +120,10 @@ class Wrapped(RevealRule):
     def at_most(self, candidates: Cells, state: SamplerState) -> int | None:
         """As the rule has it."""
         return self.rule.at_most(candidates, state)
+
+    def window(self, cells: int) -> Window | None:
+        """As the rule has it."""
+        return self.rule.window(cells)
 
     @property
     def reads(self) -> tuple[Summary, ...]:

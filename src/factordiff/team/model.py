@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from factordiff.composition.chunks import in_rows
 from factordiff.errors import InvalidInput
+from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutput, CellOutputs
 from factordiff.experts.masked_lm import MaskedLanguageModel
 from factordiff.state import SamplerState
@@ -122,7 +123,7 @@ class TeamModel(nn.Module):
             log_probs = torch.stack(each)
             there = composition(log_probs, SamplerState.begin(x_t, values, experts)).log_probs
             return torch.where(hidden.unsqueeze(-1), there, composition(log_probs, blank).log_probs)
-        asked = CellOutputs(torch.ones_like(hidden), values, None)
+        asked = CellOutputs(AskedCells.of(torch.ones_like(hidden)), values, None)
         for one in each:
             asked.append(CellOutput(one.flatten(0, 1), None))
         out = torch.empty_like(each[0], dtype=asked.dtype)
