@@ -104,7 +104,7 @@ def full_rows_are_noticed_a_step_late(patch: Patch) -> None:
     patch.setattr(queue.Queue, "exchange", late)
 
 
-@mutant("engine.test_window:test_a_window_holds_all_candidates")
+@mutant("engine.test_window:test_a_block_that_the_end_cuts_short_has_a_whole_window")
 def a_window_beyond_the_end_of_the_row(patch: Patch) -> None:
     def unshifted(rule: blocks.ByBlock, state: SamplerState) -> Tensor:
         begun, first = (part.to(torch.uint8).argmax(-1, keepdim=True) for part in (state.start, state.masked))
