@@ -144,10 +144,17 @@ def test_many_queries_at_once_are_faster() -> None:
     [
         (126_464, 1, ByMargin(), Routing(), True),
         (126_464, 8, ByMargin(), Routing(), False),
-        (126_464, 8, ByBlock(32, 32), Routing(), True),  # 8 x 32 cells are as many as one row's
-        (126_464, 8, ByBlock(32, 32, end=3), Routing(), False),  # a text that ends fills all its cells
-        (126_464, 8, ByBlock(32, 32), Routing(whole(256)), False),  # asks about a factor's other cells
-        (126_464, 8, ByBlock(256, 32), Routing(), False),
+        (
+            126_464,
+            8,
+            ByBlock(32, 32),
+            Routing(),
+            False,
+        ),  # passes of eight rows are longer than launching them
+        (126_464, 4, ByBlock(32, 32), Routing(), True),  # 4 x 32 cells are half of one row's
+        (126_464, 4, ByBlock(32, 32, end=3), Routing(), False),  # a text that ends fills all its cells
+        (126_464, 4, ByBlock(32, 32), Routing(whole(256)), False),  # asks about a factor's other cells
+        (126_464, 4, ByBlock(256, 32), Routing(), False),
         (LARGE + 1, 1, ByMargin(), Routing(), True),
         (LARGE, 1, ByBlock(32, 32), Routing(), False),
     ],

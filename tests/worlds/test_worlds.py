@@ -214,7 +214,7 @@ EARNED = {  # the README's columns: confidence, the best number per expert, earn
     "arc-col+occ-default-head": ("fitted:routing", "fitted:mixture", "fitted:learned", "views"),
     "arc-col+occ": ("fitted:routing", "fitted:mixture", "fitted:learned", "views"),
     "arc-four": ("fitted:routing", "fitted:mixture", "fitted:learned", ""),
-    "arc-mosaic": ("fitted:routing", "", "demonstrations", "told"),
+    "arc-mosaic": ("fitted:routing", "fitted:mixture", "demonstrations", "told"),
 }
 
 
