@@ -9,7 +9,7 @@ import pytest
 
 from factordiff.composition.method import spec
 from factordiff.errors import InvalidInput
-from factordiff.fitting.search import FACTOR, FITTABLE, FURTHEST, fittable, search
+from factordiff.fitting.search import FACTOR, FITTABLE, FURTHEST, fittable, search, tie_breaks
 
 BOTH = (1.0, 1.0)  # where a pair of numbers begins
 
@@ -52,6 +52,32 @@ def test_a_grid_gets_longer_and_says_where_it_ends() -> None:
     far = search(coordinates, 2, 24, lambda setting: -abs(setting.get("weights", BOTH)[1] - 4.0**5))
     assert far.best["weights"][1] == 4.0**5
     assert not far.edge
+
+
+def in_a_window(setting: dict[str, Any]) -> float:
+    """What a mixture of two sure experts is like: equal weights tie, and the right one may be a little louder only."""
+    ratio = setting.get("weights", BOTH)[1]
+    return 0.9 if 1.0 < ratio < 1.06 else 0.6 if ratio == 1.0 else 0.5
+
+
+def test_ties_are_broken_by_next_to_nothing() -> None:
+    coordinates = fittable("weights").coordinates(2)
+    assert search(coordinates, 2, 24, in_a_window).best == {}  # no step is that fine
+    found = search(coordinates, 2, 24, in_a_window, ties=tie_breaks(2))
+    assert found.best == {"weights": (1.0, 1.00135)}
+    assert len(found.settings) <= 24 + 2
+    assert not found.edge
+
+
+def test_breaking_ties_takes_as_many_trials_of_every_method_and_leaves_edges() -> None:
+    for what in ("weights", "rne", "superdiff"):
+        coordinates = fittable(what).coordinates(3)
+        plain = search(coordinates, 3, 9, lambda setting: 0.0)
+        assert len(search(coordinates, 3, 9, lambda setting: 0.0, ties=4).settings) == len(plain.settings) + 4
+    coordinates = fittable("weights").coordinates(2)
+    endless = search(coordinates, 2, 24, lambda setting: setting.get("weights", BOTH)[1], ties=2)
+    assert endless.best["weights"][1] == FACTOR**FURTHEST
+    assert endless.edge
 
 
 def uphill(setting: dict[str, Any]) -> float:

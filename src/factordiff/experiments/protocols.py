@@ -61,7 +61,8 @@ ALL_FITTED = Protocol(
     f"Every method gets its own numbers by the same search: {BUDGET} settings, each tried on the same {TUNING} "
     "validation queries (5 of each task), of which the best is run on test once. A number at the end of its grid makes "
     f"the grid longer, and where the best is still the last that was tried of some number, up to {PAST_ENDS} more are "
-    "tried past that end, and nowhere else; if it then still is the last, the table says so.",
+    "tried past that end, and nowhere else; if it then still is the last, the table says so. Two more for each expert "
+    "but the first move its number by a thousandth, which decides between experts that are equally sure.",
     FITTED,
     lambda archive, group, method: fitted_outcomes(archive, group, method, BEYOND),
 )

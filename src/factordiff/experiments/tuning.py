@@ -15,7 +15,7 @@ from typing import Any
 from factordiff.evaluation.runs import PARTICLE_METHODS
 from factordiff.experiments.pairs import BUDGET, PAST_ENDS, TUNING, ExpertGroup
 from factordiff.experiments.runner import Runner
-from factordiff.fitting.search import Coordinate, Search, fittable, search
+from factordiff.fitting.search import Coordinate, Search, fittable, search, tie_breaks
 from factordiff.report.outcomes import Outcomes, RecordFolder
 from factordiff.report.run_spec import RunSpec
 
@@ -95,7 +95,8 @@ def _searched(archive: RecordFolder, group: ExpertGroup, method: str, queries: i
         return max(float(one.exact.mean()) for one in found.values())
 
     experts = len(group.experts)
-    return search(numbers(method, experts), experts, BUDGET, value, beyond=PAST_ENDS)
+    coordinates, ties = numbers(method, experts), tie_breaks(experts)
+    return search(coordinates, experts, BUDGET, value, beyond=PAST_ENDS, ties=ties)
 
 
 def choice(archive: RecordFolder, group: ExpertGroup, method: str) -> FittedChoice | None:

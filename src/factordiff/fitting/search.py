@@ -3,6 +3,9 @@
 A number at the end of its grid makes the grid longer. Every method gets the same number of trials, whoever asks: half
 of them go into the grids, as long as that allows. Where they end while the best is still the last of some number,
 further ones may be spent beyond that end, and nowhere else.
+
+At last experts' numbers may be moved by next to nothing. Where two experts are sure of different values, a mixture of
+equal weights ties, and which value it takes is chance; a weight of 1.001 decides for one of them everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from factordiff.schema.values import Whole
 
 FACTOR = 4.0  # of the first step of a number that is multiplied
 NATS = 4.0  # of one that is added to
-SMALLEST = 1 / 16  # of the first step: finer is noise
+SMALLEST = 1 / 16  # of the first step: finer is noise, but for what breaks ties
+NEXT_TO_NOTHING = 1 / 1024  # of the first step
 LONGEST = 3  # steps of a first grid to either side
 FURTHEST = 8.0  # steps: no number is moved further
 
@@ -92,6 +96,11 @@ def fittable(what: str) -> Fittable:
     return found
 
 
+def tie_breaks(experts: int) -> int:
+    """The trials that break ties: two for each expert but the first, whatever the method."""
+    return 2 * (experts - 1)
+
+
 @dataclass(frozen=True)
 class Search:
     """Every setting that was tried, in order, what came of it, and the place of the best (of equals the first).
@@ -117,11 +126,12 @@ def search(
     value: Callable[[Setting], Value],
     on_trial: Callable[[int, int], None] | None = None,
     beyond: int = 0,
+    ties: int = 0,
 ) -> Search:
     """Try at most `budget` settings, of which the one with the largest value is chosen.
 
     If it is then at the end of what was tried of some number, at most `beyond` more are tried past that end, until the
-    best has something on either side.
+    best has something on either side. At most `ties` more move experts' numbers by next to nothing.
     """
     Whole(1).read(budget, "budget")
     known: dict[Place, Value] = {}
@@ -149,9 +159,15 @@ def search(
     allowed = budget + beyond
     while (past := _past_the_ends(coordinates, list(known), _best(known))) and tried(past[0]) is not None:
         pass
+    edge = bool(_ends(coordinates, list(known), _best(known)))
+    allowed = len(known) + ties
+    for number in (number for number, one in enumerate(coordinates) if one.expert is not None):
+        here = list(known)[_best(known)]
+        for at in (here[number] + NEXT_TO_NOTHING, here[number] - NEXT_TO_NOTHING):
+            if abs(at) <= FURTHEST:
+                tried((*here[:number], at, *here[number + 1 :]))
     settings = tuple(as_options(coordinates, place, experts) for place in known)
-    chosen = _best(known)
-    return Search(settings, tuple(known.values()), chosen, _at_edge(coordinates, list(known), chosen))
+    return Search(settings, tuple(known.values()), _best(known), edge)
 
 
 def _best(known: Mapping[Place, Value]) -> int:
@@ -201,10 +217,6 @@ def _along(
         beyond = best + step if best == max(line) else best - step
         if abs(beyond) > FURTHEST or not add(beyond):
             return at(best)
-
-
-def _at_edge(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> bool:
-    return bool(_ends(coordinates, places, chosen))
 
 
 def _ends(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> list[tuple[int, float]]:

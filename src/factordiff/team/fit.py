@@ -23,7 +23,7 @@ from factordiff.fitting.heads import RouterWish, fit_heads
 from factordiff.fitting.predictions import predict
 from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
-from factordiff.fitting.search import Fittable, fittable, search
+from factordiff.fitting.search import Fittable, fittable, search, tie_breaks
 from factordiff.locks import Lock
 
 if TYPE_CHECKING:
@@ -160,7 +160,15 @@ def _numbers(
         scores.append(score(setting))
         return scores[-1].order
 
-    found = search(wanted.coordinates(len(team)), len(team), how.budget, value, beyond=how.budget // 2)
+    experts = len(team)
+    found = search(
+        wanted.coordinates(experts),
+        experts,
+        how.budget,
+        value,
+        beyond=how.budget // 2,
+        ties=tie_breaks(experts),
+    )
     trials = tuple(Trial(*one) for one in zip(found.settings, scores, strict=True))
     report = FitReport(wanted.what, wanted.method, trials, found.chosen, 0, len(held), edge=found.edge)
     return replace(_with(team, wanted.method, found.best), report=report)

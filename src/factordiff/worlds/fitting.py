@@ -9,7 +9,7 @@ from typing import Any
 from factordiff.composition.factor_names import check_factors
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Demonstrated
-from factordiff.fitting.search import FITTABLE, Fittable, fittable, search
+from factordiff.fitting.search import FITTABLE, Fittable, fittable, search, tie_breaks
 from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import rule_name
@@ -61,6 +61,7 @@ def fit_numbers(
         value,
         on_trial=lambda done, total: setting.tell(stage, done, total),
         beyond=setting.budget // 2,
+        ties=0 if likelihood else tie_breaks(len(setting.experts)),
     )
     runs = len(found.values)
     setting.tell(stage, runs, runs)  # it may have needed fewer
