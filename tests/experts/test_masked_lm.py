@@ -58,7 +58,7 @@ class Shifted(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="Dream")
+        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="next")
         self.seen: dict[str, Tensor] = {}
 
     def forward(self, input_ids: Tensor, **others: Tensor) -> Any:
