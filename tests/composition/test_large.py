@@ -31,7 +31,7 @@ from factordiff import (
     rne,
     whole,
 )
-from factordiff.composition.confidence import entropy, error_probability, log_doubt
+from factordiff.composition.confidence import entropy, error_probability, log_doubt, temper
 from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.composition.emission import draw_tokens
 from factordiff.composition.learned import Learned
@@ -88,6 +88,20 @@ def test_the_order_of_many_values_does_not_change_a_bit(seed: int, values: int, 
     assert torch.equal(log_doubt(log_p), log_doubt(shuffled))
     # So an expert and the same one with its values renamed tie, and the first of them speaks.
     assert (Routing()(torch.stack([shuffled, log_p]), state(2, 3, values)).routing == 0).all()
+
+
+@given(seeds, st.sampled_from([2, 5, 96, LARGE]), st.sampled_from([torch.float32, torch.float64]))
+def test_few_values_keep_every_bit(seed: int, values: int, dtype: torch.dtype) -> None:
+    """Up to LARGE values nothing changed when many came: sorted, in float64, with two sums."""
+    log_p = said(seed, 2, 3, values).to(dtype)
+    ranked = log_p.sort(-1, descending=True).values.double()
+    doubted = torch.cat([ranked[..., 1:2], ranked[..., 1:]], -1)
+    assert torch.equal(log_doubt(log_p), doubted.logsumexp(-1) - ranked.logsumexp(-1))
+    others = log_p.double().exp().scatter(-1, log_p.argmax(-1, keepdim=True), 0.0)
+    assert torch.equal(error_probability(log_p), others.sum(-1).clamp(max=1.0))
+    temperatures = torch.tensor([0.5, 2.0])
+    hot = torch.log_softmax(log_p.double() / temperatures.double()[:, None, None], -1)
+    assert torch.equal(temper(log_p.unsqueeze(1), temperatures).squeeze(1), hot)
 
 
 def test_ends_of_the_scale_of_many_values() -> None:
