@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import Result
+from rich.style import Style
+from rich.text import Text
 from typer.testing import CliRunner
 
+from factordiff.arc.svg import expert_color
 from factordiff.cli import infill as _verb  # noqa: F401
 from factordiff.cli.app import app
 from factordiff.errors import FactorDiffError
@@ -61,6 +64,29 @@ def test_a_share_of_the_characters(desk: Path) -> None:
     hidden = int(TextDocument(TEXT).hidden("0.5", 3).sum())
     assert f"of {hidden} hidden characters" in one.output
     assert f"* all together: {hidden} characters" in one.output
+
+
+def test_characters_stand_on_the_color_of_who_decided(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    plain = TextDocument(TEXT)
+    for mask in ("4-5", "0.5"):
+        result = run("file.py", "--mask", mask)
+        assert result.exit_code == 0, result.output
+        body, legend = result.output.split("\x1b[0m prose: ")[0], Text.from_ansi(result.output).plain
+        shown = Text.from_ansi(body.rpartition("\n")[0])
+        colors = {expert_color(index).upper(): name for index, name in enumerate(("prose", "code"))}
+        decided = [
+            colors[span.style.bgcolor.get_truecolor().hex.upper()]
+            for span in shown.spans
+            if isinstance(span.style, Style) and span.style.bgcolor is not None
+            for _ in range(span.start, span.end)
+        ]
+        # Newlines are given, and so is what is not ASCII.
+        assert len(decided) == int(plain.hidden(mask).sum())
+        for name in ("prose", "code"):
+            assert f"{name}: {decided.count(name)} characters" in legend
 
 
 def test_one_expert_alone(desk: Path) -> None:

@@ -58,7 +58,7 @@ class Shifted(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="Dream")
+        self.config = SimpleNamespace(vocab_size=VOCABULARY, mask_token_id=MASK, model_type="next")
         self.seen: dict[str, Tensor] = {}
 
     def forward(self, input_ids: Tensor, **others: Tensor) -> Any:
@@ -266,6 +266,24 @@ def test_adapters_over_one_base_are_experts_of_one_copy() -> None:
     assert (team.sample(CELLS).x_0 < VOCABULARY).all()
     assert list(of_adapters(model, mask_token=MASK)) == ["law", "verse"]
     assert repr(experts["law"]) == "MaskedLanguageModel(PeftModel, 40 values, adapter 'law')"
+
+
+def weight_bytes(models: Any) -> int:
+    """The memory of all weights and buffers together, each piece counted once."""
+    pieces = [part.untyped_storage() for one in models for part in (*one.parameters(), *one.buffers())]
+    return sum({piece.data_ptr(): piece.nbytes() for piece in pieces}.values())
+
+
+def test_adapters_take_the_memory_of_one_base_and_their_own() -> None:
+    base, model = weight_bytes([tiny("Bert")]), adapted()
+    team = compose(of_adapters(model, ["law", "verse", ""], mask_token=MASK))
+    team.sample(CELLS)
+    team.as_model()(CELLS.clamp(max=VOCABULARY - 1))
+    held = weight_bytes([expert.model for expert in team.experts])  # type: ignore[attr-defined]
+    own = sum(part.nbytes for name, part in model.named_parameters() if "lora_" in name)
+    assert 0 < own < base / 2
+    assert held == base + own
+    assert weight_bytes([tiny("Bert"), tiny("Bert")]) == 2 * base
 
 
 @pytest.mark.usefixtures("untyped")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from factordiff.experts.registry import SHIPPED
 from factordiff.networks.store import build as build_network
 from factordiff.networks.store import load_expert, read_config, save_expert, weight_hash
 from factordiff.text.build import RECORDED, build
+from factordiff.text.packages import pinned, split_of
 from tests.networks.small_networks import stir
 from tests.text.wheels import packages
 
@@ -97,3 +100,19 @@ def test_shipped_cards_say_what_was_measured_of_these_weights(name: str) -> None
     assert measured["weights"][name] == weight_hash(folder)
     assert measured["corpus"] == RECORDED
     assert (folder / CARD).read_text() == card(folder, measured, training_lines(folder))
+
+
+@pytest.mark.parametrize("name", ["text-prose", "text-code", "text-all"])
+def test_shipped_experts_are_small_and_their_cards_say_where_they_come_from(name: str) -> None:
+    folder = SHIPPED / name
+    assert load_expert(name).layout.count <= 2_000_000
+    assert (folder / "model.safetensors").stat().st_size <= 4_000_000
+    assert read_config(folder)["about"]["data"] == f"{RECORDED} {name.removeprefix('text-')}"
+    told = (folder / CARD).read_text()
+    learned_from = [one for one in pinned() if split_of(pinned())[one.name] == "train"]
+    assert f"of {len(learned_from)} packages from PyPI" in told
+    for licence, count in Counter(one.license for one in learned_from).items():
+        assert f"{licence} ({count})" in told
+    repeated = told.split("## What it repeats of its training text")[1]
+    assert re.search(r"stretches of 20 characters of what it writes from nothing .*: [\d.]+ %", repeated)
+    assert re.search(r"puts back exactly: [\d.]+ % of training text, [\d.]+ % of held-out text", repeated)

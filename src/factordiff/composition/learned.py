@@ -51,6 +51,11 @@ class Learned(Composition):
         router = self.router or Router.new(RouterConfig(max(experts, 2), values))
         return combined(log_probs, router(log_probs, state), router.config.head)
 
+    @property
+    def remembers(self) -> bool:
+        """A router that looks at evidence does: it is what a row's path has brought."""
+        return self.router is not None and self.router.config.evidence
+
     def __repr__(self) -> str:
         return f"Learned({'untrained' if self.router is None else self.router!r})"
 

@@ -11,11 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.experts.model_calls import check_length, ids_of, mask_token_of, understood
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
-
-# Models that count positions from behind the padding token's id, and number them by themselves where there is padding.
-OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
 
 Prompt = Int[Tensor, "item place"] | dict[str, Int[Tensor, "item place"]] | None
 # The same, or a dict of them and of the keys and values that were kept of them.
@@ -66,12 +64,12 @@ class MaskedLanguageModel:
     ) -> None:
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
         self.prompt_cache = prompt_cache
-        self.mask_token = _mask_token(mask_token, model, tokenizer)
+        self.mask_token = mask_token_of(mask_token, model, tokenizer)
         self.prefix, self.suffix, self.shifted = tuple(prefix), tuple(suffix), shifted
         special = [] if tokenizer is None else tokenizer.all_special_ids
         kept = set() if tokens is None else set(tokens)
         never = {self.mask_token, *suppressed, *(one for one in special if one not in kept)} - {end}
-        self.tokens = tuple(range(_ids(model))) if tokens is None else tuple(tokens)
+        self.tokens = tuple(range(ids_of(model))) if tokens is None else tuple(tokens)
         if len(set(self.tokens)) != len(self.tokens) or (
             tokens is not None and self.mask_token in self.tokens
         ):
@@ -162,7 +160,7 @@ class MaskedLanguageModel:
     def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
         """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
         ids = inputs["input_ids"]
-        self._check_length(ids.shape[1])
+        check_length(self.model, ids.shape[1])
         every = torch.arange(ids.numel(), device=ids.device)
         said = self.normalised(self.logits(inputs, every)).view(*ids.shape, -1)
         return torch.cat([said[:, :1], said[:, :-1]], dim=1) if self.shifted else said
@@ -193,27 +191,13 @@ class MaskedLanguageModel:
             before.append(prompt)
         inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
-        self._check_length(inputs["input_ids"].shape[1])
+        check_length(self.model, inputs["input_ids"].shape[1])
         if isinstance(encoded, dict) and "attention_mask" in encoded:
             there = torch.ones_like(inputs["input_ids"])
             there[:, len(self.prefix) : first] = encoded["attention_mask"]
             inputs["attention_mask"] = there
-            if _kind(self.model) not in OFFSET_POSITIONS:
-                inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
+            inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
         return inputs, first
-
-    def _check_length(self, length: int) -> None:
-        config = getattr(self.model, "config", None)
-        most = getattr(config, "max_position_embeddings", None)
-        if most is None or getattr(config, "position_embedding_type", None) == "rotary":
-            return
-        if _kind(self.model) in OFFSET_POSITIONS:
-            most -= (getattr(config, "pad_token_id", None) or 0) + 1
-        if length > most:
-            raise InvalidInput(
-                f"x_t: {length} positions, with prompt and what surrounds the cells, but the model has {most}; use "
-                "fewer cells or a shorter prompt"
-            )
 
     def logits(self, inputs: dict[str, Any], places: Int[Tensor, " asked"]) -> Float[Tensor, "asked token"]:
         """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
@@ -240,7 +224,7 @@ class MaskedLanguageModel:
                 lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
             )
         with hook, self._with_adapter():
-            return self.model(**inputs, **more)
+            return self.model(**understood(self.model, inputs), **more)
 
     def _with_adapter(self) -> AbstractContextManager[Any]:
         """The adapter of this expert in its place; others of the same model put theirs there before they speak."""
@@ -273,28 +257,3 @@ def of_adapters(
     """
     names = list(model.peft_config) if adapters is None else list(adapters)
     return {name or "base": MaskedLanguageModel(model, adapter=name, **settings) for name in names}
-
-
-def _kind(model: Any) -> str:
-    return str(getattr(getattr(model, "config", None), "model_type", ""))
-
-
-def _mask_token(given: int | None, model: Any, tokenizer: Any) -> int:
-    told = (
-        given,
-        getattr(tokenizer, "mask_token_id", None),
-        getattr(getattr(model, "config", None), "mask_token_id", None),
-    )
-    found = next((int(one) for one in told if one is not None), None)
-    if found is None:
-        raise InvalidInput(
-            "mask_token: neither the tokenizer nor the model's config names one; give its id, or use a masked model"
-        )
-    return found
-
-
-def _ids(model: Any) -> int:
-    size = getattr(getattr(model, "config", None), "vocab_size", None)
-    if size is None:
-        raise InvalidInput("tokens: the model's config has no vocab_size; give the ids that are values")
-    return int(size)

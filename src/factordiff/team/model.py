@@ -16,7 +16,7 @@ from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutput, CellOutputs
 from factordiff.experts.masked_lm import MaskedLanguageModel
 from factordiff.state import SamplerState
-from factordiff.types import CellLogProbs
+from factordiff.types import CellLogProbs, Tokens
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
@@ -116,12 +116,13 @@ class TeamModel(nn.Module):
         values, experts = each[0].shape[-1], len(each)
         hidden = input_ids == self.mask_token_id
         composition = self.team.method_for(input_ids.shape[1]).composition
-        # Revealed positions are composed as if all were hidden; which token they hold, no composition asks then.
+        # Revealed positions are composed as if all were hidden; the hidden ones as they are in a loop of ours.
         blank = SamplerState.begin(torch.full_like(input_ids, values), values, experts)
         if not composition.by_cell:
-            x_t = torch.where(hidden, values, 0)
             log_probs = torch.stack(each)
-            there = composition(log_probs, SamplerState.begin(x_t, values, experts)).log_probs
+            there = composition(
+                log_probs, SamplerState.begin(self.values_of(input_ids), values, experts)
+            ).log_probs
             return torch.where(hidden.unsqueeze(-1), there, composition(log_probs, blank).log_probs)
         asked = CellOutputs(AskedCells.of(torch.ones_like(hidden)), values, None)
         for one in each:
@@ -131,6 +132,14 @@ class TeamModel(nn.Module):
             row, cell = asked.row[places], asked.cell[places]
             out[row, cell] = composition(asked.at(places), in_rows(blank, row, cell)).log_probs.squeeze(1)
         return out
+
+    def values_of(self, input_ids: Int[Tensor, "batch position"]) -> Tokens:
+        """The cells that these ids are; ids that are no value, such as those around a text, count as the first one."""
+        first = self._experts[0]
+        table = torch.zeros(self.config.vocab_size, dtype=torch.int64)
+        table[list(first.tokens)] = torch.arange(len(first.tokens))
+        table[self.mask_token_id] = len(first.tokens)
+        return table.to(input_ids.device)[input_ids]
 
 
 def _check_stateless(composition: Any, particles: int, selection: str, name: str) -> None:
