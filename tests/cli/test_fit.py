@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import safetensors.torch
 import torch
 from typer.testing import CliRunner
 
+from factordiff import compose
 from factordiff.cli import fitting
 from factordiff.cli.app import app
 from factordiff.composition.router_store import load_router
 from factordiff.errors import InvalidInput
-from tests.solving_experts import tiny_experts
+from tests.solving_experts import task, tiny_experts
+from tests.task_files import write_task
 
 
 def run(*words: str) -> str:
@@ -28,6 +31,18 @@ def run(*words: str) -> str:
 @pytest.fixture
 def experts(tmp_path: Path) -> str:
     return ",".join(tiny_experts(tmp_path / "experts", ("trans-color", "trans-occ")))
+
+
+def task_file(folder: Path) -> Path:
+    write_task(task(), folder / "plus.json")
+    return folder / "plus.json"
+
+
+def weights_told(file: Path) -> list[bool]:
+    """Of each step of each test whether it says how much every expert counts at every cell."""
+    traces = json.loads(file.read_text())["tasks"]["plus"]
+    steps = [step["weights"] for one in traces for step in one["trace"]["steps"]]
+    return [weights is not None and len(weights[0][0]) == 2 for weights in steps]
 
 
 FEW = ("--items", "6", "--held", "3", "--steps", "6", "--reveal", "confidence:2", "--device", "cpu")
@@ -47,6 +62,12 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     learned = ("--method", "learned", "--router", str(out), "--limit", "2", "--reveal", "confidence:2")
     used = run("eval", "--experts", experts, *learned)
     assert "learned" in used
+    solved = ("solve", str(task_file(tmp_path)), "--attempts", "1", "--trace", str(tmp_path / "t.json"))
+    run(*solved, "--experts", experts, *learned[:4])
+    steps = weights_told(tmp_path / "t.json")
+    assert steps
+    assert all(steps)
+    assert run(*solved[:2], "--team", str(out / "team.json")).count("learned") > 0
     with pytest.raises(InvalidInput, match=r"already holds a team\.json; choose another folder"):
         run("fit", experts, *FEW, "--out", str(out))
     others = ",".join(experts.split(",")[::-1])
@@ -58,8 +79,29 @@ def test_numbers_are_fitted_and_solve_takes_the_team(experts: str, tmp_path: Pat
     out = tmp_path / "numbers"
     shown = run("fit", experts, "--method", "mixture", "--budget", "3", *FEW, "--out", str(out))
     assert shown.count("%") >= 6
-    team = json.loads((out / "team.json").read_text())
+    team, report = (json.loads((out / name).read_text()) for name in ("team.json", "report.json"))
     assert team["method"] == "mixture"
+    weights = [trial["setting"].get("weights") for trial in report["trials"]]
+    assert len(weights) == len(set(map(str, weights))) >= 3
+    assert team["options"] == report["trials"][report["chosen"]]["setting"]
+    kept = compose(out / "team.json")
+    assert kept.options == {name: tuple(numbers) for name, numbers in team["options"].items()}
+    assert "mixture" in run("solve", str(task_file(tmp_path)), "--team", str(out / "team.json"))
+
+
+def test_solve_by_evidence_says_how_much_each_counts(experts: str, tmp_path: Path) -> None:
+    plain = ("solve", str(task_file(tmp_path)), "--experts", experts, "--method", "evidence")
+    plain += ("--attempts", "1", "--reveal", "confidence:4", "--trace", str(tmp_path / "t.json"))
+
+    def passes(shown: str) -> int:
+        return sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) passes", shown))
+
+    path_alone = passes(run(*plain))
+    steps = weights_told(tmp_path / "t.json")
+    assert steps
+    assert all(steps)
+    asked = passes(run(*plain, "--demonstration-evidence", "all"))
+    assert asked > path_alone > 0
 
 
 def test_an_interrupted_fit_leaves_a_place_to_go_on_from(

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from factordiff import GeometricMean, Mixture, SamplerState
 from factordiff.composition import router_features, router_store
-from factordiff.composition.learned import Learned
+from factordiff.composition.learned import Learned, combined
 from factordiff.composition.router import Router, RouterConfig
-from factordiff.composition.router_features import NAMES, RADIUS, SCALE, around
+from factordiff.composition.router_features import EVIDENCE, NAMES, RADIUS, SCALE, around
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import CheckpointError, InvalidInput
 
@@ -80,9 +80,22 @@ def test_a_shared_router_takes_any_number_of_experts() -> None:
 
 def test_features_are_the_loop() -> None:
     log_probs, state = case(3, 4)
+    earned = -np.random.default_rng(1).random((3, BATCH, CELLS)) * ~state.masked.numpy()
+    state = replace(state, log_density=torch.from_numpy(earned))
     found = router_features.features(log_probs, state, LAYOUT, evidence=True).double()
     p, masked = log_probs.exp().numpy(), state.masked.numpy()
-    place = {name: number for number, name in enumerate(NAMES)}
+    place = {name: number for number, name in enumerate((*NAMES, EVIDENCE))}
+    assert found.shape[-1] == len(place)
+
+    def doubt(m: int, row: int, cell: int) -> float:
+        first, second = np.sort(p[m, row, cell])[::-1][:2]
+        return math.log(1 - (first - second)) / SCALE
+
+    def agreement(m: int, row: int, cell: int) -> float:
+        return float(
+            np.mean([p[k, row, cell].argmax() == p[m, row, cell].argmax() for k in range(3) if k != m])
+        )
+
     for m, row, cell in np.ndindex(3, BATCH, CELLS):
         first, second = np.sort(p[m, row, cell])[::-1][:2]
         others = [k for k in range(3) if k != m]
@@ -93,10 +106,12 @@ def test_features_are_the_loop() -> None:
             for c in range(cell % 4 - RADIUS, cell % 4 + RADIUS + 1)
             if 0 <= r < 3 and 0 <= c < 4
         ]
-        visible = sum(not masked[row, r * 4 + c] for r, c in near) / (2 * RADIUS + 1) ** 2
+        window, near = (2 * RADIUS + 1) ** 2, [r * 4 + c for r, c in near]
+        hidden = [other for other in near if masked[row, other]]
+        lead = [earned[m, row, other] - earned[:, row, other].mean() for other in near]
         expected = {
             "margin": first - second,
-            "log-doubt": math.log(1 - (first - second)) / SCALE,
+            "log-doubt": doubt(m, row, cell),
             "entropy": -(p[m, row, cell] * np.log(p[m, row, cell])).sum() / math.log(4),
             "top probability": first,
             "what it gives to the others' first choices": np.mean(
@@ -105,10 +120,14 @@ def test_features_are_the_loop() -> None:
             "what the others give to its own": np.mean(
                 [np.log(p[k, row, cell, choice[m]]) / SCALE for k in others]
             ),
-            "agreement": np.mean([choice[k] == choice[m] for k in others]),
+            "agreement": agreement(m, row, cell),
             "share of masked cells": masked[row].mean(),
-            "visible cells near": visible,
+            "visible cells near": (len(near) - len(hidden)) / window,
+            "its log-doubt near": sum(doubt(m, row, other) for other in hidden) / window,
+            "agreement near": sum(agreement(m, row, other) for other in hidden) / window,
+            EVIDENCE: np.clip(sum(lead) / SCALE, -3, 3),
         }
+        assert expected.keys() == place.keys()
         for name, number in expected.items():
             assert float(found[m, row, cell, place[name]]) == pytest.approx(number, abs=2e-5), name
 
@@ -152,10 +171,15 @@ def test_a_complement_corrects_what_is_composed() -> None:
     config = RouterConfig(2, 5, layout=LAYOUT, complement=True)
     plain = Learned(Router.new(config))(log_probs, state).log_probs
     assert torch.allclose(plain, Mixture()(log_probs, state).log_probs, atol=1e-12)
-    found = Learned(drawn_router(config))(log_probs, state).log_probs
+    router = drawn_router(config)
+    routed, found = router(log_probs, state), Learned(router)(log_probs, state).log_probs
+    assert routed.complement is not None
     assert torch.allclose(found.logsumexp(-1), torch.zeros(BATCH, CELLS).double(), atol=1e-9)
-    without = drawn_router(replace(config, complement=False))
-    assert found.shape == Learned(without)(log_probs, state).log_probs.shape
+    # Up to a number for each cell, what is composed without it plus its own logits.
+    without = combined(log_probs, routed._replace(complement=None), "mixture").log_probs
+    added = found - without - routed.complement.double()
+    assert float((added - added.mean(-1, keepdim=True)).abs().max()) < 1e-6
+    assert float((found.exp() - without.exp()).abs().max()) > 0.02
 
 
 @pytest.mark.parametrize(

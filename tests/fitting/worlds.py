@@ -1,4 +1,4 @@
-"""Data for fits: the cycle of over-confidence, and two experts that each own half of a line."""
+"""Data for fits: the cycle of over-confidence, two that each own half of a line, and a mixture that is the truth."""
 
 from __future__ import annotations
 
@@ -46,3 +46,28 @@ def halves(items: int = 40, cells: int = 8, seed: int = 0) -> tuple[list[Half], 
     return [Half(0, cells), Half(1, cells)], FittingData(
         answers, answers, layout=(2, cells // 2), owner=owner
     )
+
+
+class Said:
+    """Says what the condition holds for it: nothing tells experts apart but their place."""
+
+    def __init__(self, number: int, values: int = 3) -> None:
+        self.number, self.vocabulary = number, Vocabulary(values)
+
+    def encode(self, condition: Tensor) -> Tensor:
+        return condition[:, self.number]
+
+    def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+        return encoded
+
+
+def mixed(
+    weights: tuple[float, ...], items: int, seed: int = 0, cells: int = 8
+) -> tuple[list[Any], FittingData]:
+    """Experts that say something drawn at every cell, and answers from their mixture: no router can do better."""
+    random = np.random.default_rng(seed)
+    drawn = torch.from_numpy(2 * random.standard_normal((items, len(weights), cells, 3)))
+    said = torch.log_softmax(drawn, -1)
+    chances = torch.einsum("m,imcv->icv", torch.tensor(weights).double(), said.exp())
+    answers = (torch.from_numpy(random.random((items, cells, 1))) > chances.cumsum(-1)[..., :-1]).sum(-1)
+    return [Said(number) for number in range(len(weights))], FittingData(answers, said)

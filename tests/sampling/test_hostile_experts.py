@@ -14,7 +14,7 @@ from factordiff.errors import InvalidInput
 from factordiff.types import LARGE
 
 X_T = torch.tensor([[2, 3, 3, 1], [3, 1, 2, 3]])
-METHODS = ("routing", "product", "mixture", "fkc", "rne", "superdiff", "vote", "evidence")
+METHODS = ("routing", "product", "mixture", "fkc", "rne", "superdiff", "vote", "evidence", "learned")
 
 
 class Uniform:

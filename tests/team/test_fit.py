@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,19 @@ def test_an_interrupted_fit_goes_on(what: str, after: int, tmp_path: Path) -> No
         assert torch.equal(again.options["router"].vector, whole.options["router"].vector)
     with pytest.raises(CheckpointError, match="an interrupted fit lies here with seed 0, now it is 1"):
         compose(experts).fit(data, what, folder=tmp_path / "f", seed=1, **options)
+
+
+@pytest.mark.parametrize("what", ["router", "weights"])
+@pytest.mark.parametrize(("held", "sides"), [(True, "got 0 and 8"), (False, "got 8 and 0")])
+def test_without_items_to_fit_on_or_to_choose_by_nobody_is_asked(
+    what: str, held: bool, sides: str, tmp_path: Path
+) -> None:
+    experts, data = halves(8)
+    data = dataclasses.replace(data, held=torch.full((8,), held))
+    with pytest.raises(InvalidInput, match=f"items to fit on and others to choose by, {sides}"):
+        compose(experts).fit(data, what, folder=tmp_path / "f")
+    assert experts[0].passes == 0
+    assert not (tmp_path / "f").exists()
 
 
 @pytest.mark.usefixtures("untyped")

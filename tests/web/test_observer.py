@@ -81,6 +81,18 @@ def test_temperatures_change_what_is_compared() -> None:
     assert set(sharp["routing"]) == {1}
 
 
+def test_weights_are_told_beside_the_heaviest() -> None:
+    """What the map draws: who counts most at each cell, and for how much of it."""
+    steps = steps_of(events_of(method="evidence"))
+    assert steps[0]["weights"] == [[50] * 100] * 2  # nothing is known before the first cell
+    for step in steps:
+        for speaker, *each in zip(step["routing"], *step["weights"], strict=True):
+            assert sum(each) in (99, 100, 101)
+            assert each[speaker] == max(each)
+    assert max(weight for step in steps for of_expert in step["weights"] for weight in of_expert) > 60
+    assert all(step["weights"] is None for step in steps_of(events_of()))
+
+
 def test_a_vote_shows_one_run_after_the_other() -> None:
     events = events_of(method="vote", runs=3, reveal="confidence:5", seed=3)
     steps = steps_of(events)

@@ -21,10 +21,11 @@ def validation_data(dataset: Dataset, fit: int = FIT, choose: int = CHOOSE, roun
     Sides are told apart by instance: a round of other demonstrations repeats a query, and never on the other side.
     """
     queries = dataset.evaluation("validation", rounds=rounds)
-    chooses = queries.numbers >= HELD.start
+    chooses = queries.numbers.view(rounds, -1)[0] >= HELD.start  # every round has the same queries
     for name, wanted, there in (("fit", fit, int((~chooses).sum())), ("choose", choose, int(chooses.sum()))):
         if not 0 <= wanted <= there:
             raise InvalidInput(f"{name}: expected 0 to {there} validation queries, got {wanted}")
-    index = torch.cat([(~chooses).nonzero().squeeze(-1)[:fit], chooses.nonzero().squeeze(-1)[:choose]])
+    once = torch.cat([(~chooses).nonzero().squeeze(-1)[:fit], chooses.nonzero().squeeze(-1)[:choose]])
+    index = (once + len(chooses) * torch.arange(rounds, device=once.device)[:, None]).flatten()
     data = FittingData(queries.x_0[index], queries.condition(index), layout=(SIDE, SIDE))
-    return replace(data, held=chooses[index])
+    return replace(data, held=chooses[once].repeat(rounds))

@@ -1,4 +1,4 @@
-"""A router of each head on the same rows; which of them is taken is somebody else's choice, on other items."""
+"""Routers of each head on the same rows, or one that begins as another; who is taken is chosen elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from factordiff.composition.router import Head, Kind, RouterConfig
+from factordiff.composition.router import Head, Kind, Router, RouterConfig
 from factordiff.errors import InvalidInput
 from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, Fitted, fit_router
@@ -73,3 +73,21 @@ def fit_heads(
             )
         )
     return found
+
+
+def fit_from(
+    begun: Router,
+    fitted: Predictions,
+    held: Predictions,
+    *,
+    steps: int,
+    seed: int = 0,
+    folder: Path | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+) -> Fitted:
+    """A router that begins as another; held out it is never worse than that one."""
+    settings = FitSettings(steps, rate=RATE[begun.config.kind], seed=seed)
+    checkpoint = None if folder is None else folder / "from-mixture.safetensors"
+    return fit_router(
+        fitted, held, begun.config, settings, start=begun, checkpoint=checkpoint, on_step=on_step
+    )

@@ -58,17 +58,21 @@ def fit_router(
     config: RouterConfig,
     settings: FitSettings | None = None,
     *,
+    start: Router | None = None,
     checkpoint: Path | None = None,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Fitted:
     """Fit on some rows, keep what is best on others; with a `checkpoint` it goes on where it was interrupted.
 
-    Rows of different lengths are given one `Predictions` for each length.
+    Rows of different lengths are given one `Predictions` for each length. It begins untrained, or with `start`, and
+    what it begins with is kept where nothing after it is better.
     """
     how = settings or FitSettings()
     here, there = _AllReady(fitted, config), _AllReady(held, config)
     layout, device = Layout(config.slots()), here.device
-    at = _begin(layout, how.seed, device) if checkpoint is None else _resumed(checkpoint, layout, how, device)
+    at = _begin((layout.initial(how.seed) if start is None else start.vector).to(device))
+    if checkpoint is not None:
+        at = _resumed(checkpoint, at)
     if at.step == 0:
         at = replace(at, loss=float(there.loss(layout, at.vector)), curve=())
         at = replace(at, curve=((0, at.loss),))
@@ -186,8 +190,7 @@ class _At:
     curve: tuple[tuple[int, float], ...]
 
 
-def _begin(layout: Layout, seed: int, device: torch.device) -> _At:
-    vector = layout.initial(seed).to(device)
+def _begin(vector: Tensor) -> _At:
     nothing = torch.zeros_like(vector)
     return _At(0, vector, nothing, nothing, vector.clone(), math.inf, ())
 
@@ -210,15 +213,15 @@ def _save(file: Path, at: _At) -> None:
     write_whole(file, safetensors.torch.save(tensors, about))
 
 
-def _resumed(file: Path, layout: Layout, how: FitSettings, device: torch.device) -> _At:
+def _resumed(file: Path, begun: _At) -> _At:
     """Where an interrupted fit was; from the start where there is none, or a damaged one."""
     try:
         with safe_open(file, "pt") as found:
             about = found.metadata()
-            tensors = {name: found.get_tensor(name).to(device) for name in found.keys()}  # noqa: SIM118
-        if about.get("form") != FORM or tensors["vector"].shape != (layout.size,):
-            return _begin(layout, how.seed, device)
+            tensors = {name: found.get_tensor(name).to(begun.vector.device) for name in found.keys()}  # noqa: SIM118
+        if about.get("form") != FORM or tensors["vector"].shape != begun.vector.shape:
+            return begun
         curve = tuple((int(step), float(loss)) for step, loss in json.loads(about["curve"]))
         return _At(int(about["step"]), **tensors, loss=float(about["loss"]), curve=curve)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError):
-        return _begin(layout, how.seed, device)
+        return begun

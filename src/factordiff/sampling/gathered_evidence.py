@@ -10,6 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
+from factordiff.composition.correctors import Corrected
 from factordiff.composition.evidence import Evidence
 from factordiff.experts.expert import Expert
 from factordiff.sampling.demonstration_evidence import demonstration_evidence
@@ -25,7 +26,14 @@ def gathered(
     seed: int = 0,
     items: Int[Tensor, " item"] | None = None,
 ) -> tuple[Composition, Int[Tensor, " item"]]:
-    """The composition with the evidence it asks for, and the passes that took; any other is left as it is."""
+    """The composition with the evidence that it, or its particles' proposal, asks for, and the passes that took.
+
+    Any other is left as it is.
+    """
+    if isinstance(composition, Corrected):
+        proposal, spent = gathered(composition.proposal, experts, x_t, condition, seed=seed, items=items)
+        asked = proposal is not composition.proposal
+        return Corrected(proposal, composition.beta) if asked else composition, spent
     passes = torch.zeros(len(x_t), dtype=torch.int64, device=x_t.device)
     if (
         not isinstance(composition, Evidence)

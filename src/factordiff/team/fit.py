@@ -19,7 +19,8 @@ from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData, as_data
 from factordiff.fitting.diagnosis import Diagnosis, diagnose
 from factordiff.fitting.fit_folder import FitFolder
-from factordiff.fitting.heads import RouterWish, fit_heads
+from factordiff.fitting.fitted_mixture import mixture_router, mixture_weights
+from factordiff.fitting.heads import RouterWish, fit_from, fit_heads
 from factordiff.fitting.predictions import predict
 from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
@@ -53,6 +54,7 @@ def fit_team(
     """The team with what was fitted, and a report of what was tried (`Team.report`)."""
     if len(team) < 2:
         raise InvalidInput(f"fit: expected at least two experts to choose between, got {len(team)}")
+    data.sides()  # nobody is asked, and no folder made, where there is nothing to fit on or to choose by
     wanted, begun = fittable(what), time.monotonic()
     tell = on_progress or (lambda stage, done, total: None)
     identity = {
@@ -85,25 +87,34 @@ def _router(
     )
     kept = data.kept[predictions.item]
     here, there = (predictions.rows(side.nonzero().squeeze(-1)) for side in (~kept, kept))
-    if not len(here) or not len(there):
-        data.sides()  # says what is missing
     config = how.config(len(team), predictions.mask, data.layout)
+    once: dict[str, Any] = {
+        "steps": how.steps,
+        "seed": how.seed,
+        "folder": None if place is None else place.folder,
+    }
     fitted = fit_heads(
-        here,
-        there,
-        config,
-        how.heads,
-        steps=how.steps,
-        seed=how.seed,
-        folder=None if place is None else place.folder,
-        on_step=lambda done, total: tell("fitting", done, total),
+        here, there, config, how.heads, on_step=lambda done, total: tell("fitting", done, total), **once
     )
-    routers = [one.router for one in fitted]
     trials = [Trial({"kind": how.kind, "head": one.router.config.head}, loss=one.loss) for one in fitted]
-    chosen = min(range(len(trials)), key=lambda number: trials[number].loss or 0.0)
     uniform = held_out_loss(there, Router.new(config))
+    mixture = mixture_router(config, mixture_weights(here), how.seed)
+    one_number = held_out_loss(there, mixture)
+    if (
+        "mixture" in how.heads and min(one.loss for one in fitted) > one_number
+    ):  # only their names tell experts apart
+        again = fit_from(
+            mixture, here, there, on_step=lambda d, t: tell("fitting from the best mixture", d, t), **once
+        )
+        fitted.append(again)
+        trials.append(
+            Trial({"kind": how.kind, "head": "mixture", "begun as": "best mixture"}, loss=again.loss)
+        )
+    chosen = min(range(len(trials)), key=lambda number: fitted[number].loss)
     router = replace(
-        routers[chosen], fitted_to=hashes(team), about=_about(data, how, trials[chosen], uniform)
+        fitted[chosen].router,
+        fitted_to=hashes(team),
+        about={**_about(data, how, trials[chosen], uniform), "held_out_loss_mixture": one_number},
     )
     together = _with(team, "learned", {"router": router})
     if how.measure:
@@ -113,7 +124,11 @@ def _router(
         trials[chosen] = replace(trials[chosen], score=score)
     report = FitReport(
         "router", "learned", tuple(trials), chosen, int((~data.kept).sum()), int(data.kept.sum()),
-        notes={"loss of the uniform mixture": uniform, "parameters": router.parameters},
+        notes={
+            "loss of the uniform mixture": uniform,
+            "loss of the fitted mixture": one_number,
+            "parameters": router.parameters,
+        },
     )  # fmt: skip
     return replace(together, report=report)
 

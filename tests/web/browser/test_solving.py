@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -68,6 +69,18 @@ def test_the_routing_map_says_who_decides(page: Page) -> None:
     letters = routing(page).all_text_contents()
     assert letters == (["A"] * 5 + ["B"] * 5) * 10
     expect(page.locator(".legend").first).to_contain_text("A left: 50")
+
+
+def test_the_routing_map_says_how_much_who_decides_counts(page: Page) -> None:
+    pick(page, TASK)
+    unfold(page)
+    choose(page, "method", "evidence")
+    solve(page)
+    scrub(page, 1)  # nothing is known before the first cell: it is shared evenly
+    shared = page.locator(".lane .letters .cell.shared")
+    expect(shared).to_have_count(1)
+    expect(shared).to_have_attribute("aria-label", re.compile(r": (left|right), counts 50 %$"))
+    expect(page.locator(".lane .panel-title", has_text="Who decides")).to_contain_text("ringed: shared")
 
 
 def test_a_cell_shows_every_experts_distribution(page: Page) -> None:

@@ -2,7 +2,7 @@
 
 import { COLOR_NAMES, GridView, MASK, SIDE, element } from "./grid.js";
 import { marginOf, sayMargin } from "./margins.js";
-import { CELLS, Run } from "./run.js";
+import { CELLS, Run, sharedBy } from "./run.js";
 import { SecondPanel } from "./second.js";
 
 const LETTERS = "ABCDEF";
@@ -93,7 +93,10 @@ export class Lane {
     if (!now) { this.map.set(cell, { classes: extra, label: "nobody yet" }); return; }
     if (now.step.routing) {
       const expert = now.step.routing[now.place];
-      this.map.set(cell, { value: expert, kind: "x", text: LETTERS[expert], sure: 0.3, classes: (word ? "" : "faint") + extra, label: this.settings.experts[expert] });
+      const share = sharedBy(now.step, now.place);
+      const kind = word ? (share === null ? "" : "shared") : "faint";
+      const counts = share === null ? "" : `, counts ${share} %`;
+      this.map.set(cell, { value: expert, kind: "x", text: LETTERS[expert], sure: word && share !== null ? share / 100 : 0.3, classes: kind + extra, label: this.settings.experts[expert] + counts });
       return;
     }
     const sure = marginOf(now.step.composed.log_doubt[now.place]);
@@ -116,7 +119,7 @@ export class Lane {
 
   #words(at, final) {
     this.mapTitle.textContent = this.steps.length && !this.run.routed ? "How sure" : "Who decides";
-    this.mapNote.textContent = this.steps.length && !this.run.routed ? "the margin" : "faint: open";
+    this.mapNote.textContent = this.steps.length && !this.run.routed ? "the margin" : this.run.weighted ? "faint: open, ringed: shared" : "faint: open";
     const counts = this.settings.experts.map(() => 0);
     for (const { step, place } of this.run.decided(at).values()) if (step.routing) counts[step.routing[place]]++;
     this.legend.replaceChildren(...(this.run.routed || !this.steps.length ? this.settings.experts.map((name, place) => {

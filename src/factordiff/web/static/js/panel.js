@@ -1,6 +1,7 @@
 // One run of a story: its picture as far as it is filled, who decided, and whether it is right.
 
 import { COLOR_NAMES, GridView, element } from "./grid.js";
+import { sharedBy } from "./run.js";
 import { TextView } from "./text.js";
 
 const LETTERS = "ABCDEF";
@@ -79,7 +80,10 @@ class GridPanel extends Panel {
       if (!word) { this.map.set(index, { label: this.fixed.has(cell) ? "given" : "nobody yet", classes: looked === cell ? "looked" : "" }); continue; }
       const expert = word.step.routing[word.place];
       counts[expert]++;
-      this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], classes: looked === cell ? "looked" : "", label: `${LETTERS[expert]}, ${run.experts[expert]}` });
+      const share = sharedBy(word.step, word.place);
+      const classes = [share !== null && "shared", looked === cell && "looked"].filter(Boolean).join(" ");
+      const counts = share === null ? "" : `, counts ${share} %`;
+      this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], sure: share === null ? null : share / 100, classes, label: `${LETTERS[expert]}, ${run.experts[expert]}${counts}` });
     }
     this.legend.replaceChildren(...run.experts.map((_, place) => element("span", {},
       element("span", { class: `dot x${place}`, "aria-hidden": true }), `${LETTERS[place]}: ${picture.many(counts[place])}`)));

@@ -4,6 +4,15 @@ import { MASK, SIDE } from "./grid.js";
 
 export const CELLS = SIDE * SIDE;
 
+// How much who speaks for a cell counts there, in hundredths of what all count; null where it speaks alone.
+export function sharedBy(step, place) {
+  if (!step.weights || !step.routing) return null;
+  const all = step.weights.map((ofExpert) => ofExpert[place]);
+  const sum = all.reduce((one, other) => one + other, 0);
+  const share = sum > 0 ? Math.round((100 * all[step.routing[place]]) / sum) : 100;
+  return share < 99 ? share : null;
+}
+
 export class Run {
   // start: the canvas before the first step
   constructor(experts, method, start = Array(CELLS).fill(MASK)) {
@@ -20,6 +29,7 @@ export class Run {
   }
 
   get routed() { return this.steps.some((step) => step.routing); }
+  get weighted() { return this.steps.some((step) => step.weights && step.routing); }
 
   // A vote's runs ask one expert each; its place among the experts is the number of the run.
   placeOf(step, index) { return this.method === "vote" ? step.run : index; }
