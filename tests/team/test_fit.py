@@ -41,7 +41,8 @@ def test_every_number_can_be_fitted_with_the_same_budget(what: str) -> None:
     team = compose(experts).fit((data.answers, data.condition, None, data.layout), what, budget=4)
     assert team.method == FITTABLE[what].method
     assert team.report is not None
-    assert 4 <= len(team.report.trials) <= 4 + 4 // 2  # past an end of what was tried, half as many again
+    # Past an end of what was tried half as many again; two break ties.
+    assert 4 + 2 <= len(team.report.trials) <= 4 + 4 // 2 + 2
     scores = [trial.score.order for trial in team.report.trials if trial.score is not None]
     assert scores[team.report.chosen] == max(scores)
     assert dict(team.report.best.setting) == dict(team.options)
