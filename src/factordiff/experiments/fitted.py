@@ -70,8 +70,8 @@ def report(archive: RecordFolder) -> Section:
     caption = (
         f"Exact %, 95 % interval over tasks, the first {BEYOND:,} test queries. In brackets what validation chose, "
         f"first expert first; {TUNING} validation queries, {BUDGET} settings for every method, up to {PAST_ENDS} more "
-        "past an end, two that break ties. The learned router has more to learn from: 30 of each task's 40 validation instances, its head "
-        "chosen on the other 10."
+        "past an end, two that break ties. The learned router has more to learn from: 30 of each task's 40 validation "
+        "instances, its head chosen on the other 10."
     )
     return Section(
         "All fitted with equal budgets",
