@@ -82,8 +82,8 @@ class GridPanel extends Panel {
       counts[expert]++;
       const share = sharedBy(word.step, word.place);
       const classes = [share !== null && "shared", looked === cell && "looked"].filter(Boolean).join(" ");
-      const counts = share === null ? "" : `, counts ${share} %`;
-      this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], sure: share === null ? null : share / 100, classes, label: `${LETTERS[expert]}, ${run.experts[expert]}${counts}` });
+      const weight = share === null ? "" : `, counts ${share} %`;
+      this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], sure: share === null ? null : share / 100, classes, label: `${LETTERS[expert]}, ${run.experts[expert]}${weight}` });
     }
     this.legend.replaceChildren(...run.experts.map((_, place) => element("span", {},
       element("span", { class: `dot x${place}`, "aria-hidden": true }), `${LETTERS[place]}: ${picture.many(counts[place])}`)));
