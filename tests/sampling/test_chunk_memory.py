@@ -70,10 +70,13 @@ def held(composition: Composition, rule: RevealRule, cells: int) -> int:
     return watch.bytes
 
 
-@pytest.mark.parametrize("rule", [ByConfidence(3), ByMargin(0.5), ByBlock(6, 2, "entropy")])
+RULES = (ByConfidence(3), ByMargin(0.5), ByBlock(6, 2, "entropy"))
+COMPOSITIONS = (Routing(), SoftRouting(), Mixture(), Product(), GeometricMean(), SuperDiff())
+
+
 @pytest.mark.parametrize(
-    "composition",
-    [Routing(), SoftRouting(), Mixture(), Product(), GeometricMean(), SuperDiff()],
+    ("composition", "rule"),
+    zip(COMPOSITIONS, RULES * 2, strict=True),
     ids=lambda one: type(one).__name__,
 )
 def test_no_piece_of_memory_is_larger_than_a_chunk(composition: Composition, rule: RevealRule) -> None:
