@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -58,6 +59,8 @@ def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
     [
         (("compare", "nowhere"), "world: expected one of sudoku"),
         (("compare", "sudoku", "--sequences", "x.fasta"), "--sequences: the world 'sudoku' does not take it"),
+        (("compare", "sudoku", "--dtype", "float32"), "--dtype: the world 'sudoku' does not take it"),
+        (("compare", "arc-early", "--dtype", "half", "--limit", "1"), "dtype: expected auto, float32 or bf"),
         (("compare", "arc-mosaic", "--expert", "mosaic-1"), "--expert: expected NAME=FOLDER, got 'mosaic-1'"),
         (("compare", "toy-views", "--limit", "0"), "limit: expected at least 1, got 0"),
         (("compare", "toy-views", "--split", "train"), "split: expected one of validation, test"),
@@ -70,6 +73,21 @@ def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
 def test_what_means_nothing_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FactorDiffError, match=sentence):
         run(*words)
+
+
+def test_records_of_a_gpu_go_on_anywhere(folders: dict[str, Path], tmp_path: Path) -> None:  # noqa: F811
+    named = [word for name, place in folders.items() for word in ("--expert", f"{name}={place}")]
+    line = ["compare", "arc-mosaic", *named, "--methods", "routing", "--limit", "1", "--split", "validation"]
+    line += ["--reveal", "confidence:2", "--device", "cpu", "--out", str(tmp_path)]
+    run(*line, "--dtype", "bfloat16")  # as a GPU does by itself
+    file = tmp_path / "arc-mosaic" / "validation" / "routing.jsonl.gz"
+    before = file.read_bytes()
+    said = json.loads(gzip.decompress(before).decode().splitlines()[0])["weights"]
+    assert len(said) == 4 and all(name.endswith(", bfloat16") for name in said.values())
+    run(*line, "--dtype", "bfloat16")
+    assert file.read_bytes() == before
+    with pytest.raises(FactorDiffError, match="routing.jsonl.gz"):
+        run(*line, "--dtype", "float32")
 
 
 def test_the_demo_of_each_kind_of_world(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -97,6 +97,10 @@ def compare_command(
     batch: Annotated[int, typer.Option(help="Queries at a time; 0: the world's own.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    dtype: Annotated[
+        str,
+        typer.Option(help="auto, float32 or bfloat16; auto: bfloat16 on a GPU, whose records name it."),
+    ] = "auto",
     out: Annotated[Path, typer.Option(help="Folder of records, table and picture.")] = Path("runs/compare"),
 ) -> None:
     """Compare methods and bounds on a world; interrupted runs continue, and finished rows are not run again.
@@ -113,6 +117,8 @@ def compare_command(
         settings["folders"] = inputs.named_folders(expert)
     if sequences is not None:
         settings["sequences"] = sequences
+    if dtype != "auto":
+        settings["dtype"] = dtype
     world = chosen_world(name, settings)
     read = inputs.of_experts(settings.get("folders", {}).values()) + inputs.of_data(sequences)
     asked = {option: typed[option] for option in ASKED}

@@ -10,6 +10,7 @@ import torch
 from factordiff.arc.artefact import load_manifest
 from factordiff.arc.grid import SIDE
 from factordiff.composition.factor_names import EXAMPLES
+from factordiff.devices import DTYPES, chosen_dtype
 from factordiff.errors import InvalidInput
 from factordiff.networks.named import load_named
 from factordiff.worlds.arc_lists import SIZES, arc_list
@@ -42,15 +43,22 @@ METHODS = ("alone", "mixture", "product", "geometric-mean", "superdiff", "routin
 
 
 def load_experts(
-    names: Sequence[str], folders: Mapping[str, str | Path], device: torch.device | str
+    names: Sequence[str],
+    folders: Mapping[str, str | Path],
+    device: torch.device | str,
+    dtype: str = "auto",
 ) -> Experts:
-    """Shipped experts, or those in the folders that a person names; on a GPU in bfloat16, as `factordiff eval`."""
+    """Shipped experts, or those in the folders that a person names, in the precision of that name.
+
+    Records name the precision where it is not float32: those of a GPU, which by itself uses bfloat16, are read and
+    continued anywhere with `dtype="bfloat16"`.
+    """
     unknown = sorted(set(folders) - set(names))
     if unknown:
         raise InvalidInput(f"expert: this world has no {unknown[0]!r}; expected {', '.join(names)}")
-    gpu = torch.device(device).type == "cuda"
-    dtype, said = (torch.bfloat16, ", bfloat16") if gpu else (torch.float32, "")
-    found = {name: load_named(folders.get(name, name), device, dtype) for name in names}
+    chosen = chosen_dtype(dtype, torch.device(device))
+    said = "" if chosen == "float32" else f", {chosen}"
+    found = {name: load_named(folders.get(name, name), device, DTYPES[chosen]) for name in names}
     return Experts(
         {name: one.expert for name, one in found.items()},
         [one.objective for one in found.values()],
@@ -59,7 +67,7 @@ def load_experts(
 
 
 class ArcPair(World):
-    """Held-out RE-ARC queries; clusters are tasks. `expert=FOLDER` puts other weights in an expert's place."""
+    """Held-out RE-ARC queries; clusters are tasks. `folders` puts other weights in an expert's place."""
 
     metric = EXACT
     factors = tuple(name for name in EXAMPLES if not name.startswith("near"))
@@ -67,16 +75,18 @@ class ArcPair(World):
     batch = 48
     sizes = SIZES
 
-    def __init__(self, name: str, folders: Mapping[str, str | Path] | None = None) -> None:
+    def __init__(
+        self, name: str, folders: Mapping[str, str | Path] | None = None, dtype: str = "auto"
+    ) -> None:
         self.name = name
         self.members, self.tests = TEAMS[name]
-        self.folders = folders or {}
+        self.folders, self.dtype = folders or {}, dtype
         views = ("views",) if len(self.members) == 2 and any("occ" in one for one in self.members) else ()
         self.methods = (*METHODS, *views, *FITTED, "answer-fitted", "union", "oracle")
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """The pair, or the four."""
-        return load_experts(self.members, self.folders, device)
+        return load_experts(self.members, self.folders, device, self.dtype)
 
     def queries(self, split: str, limit: int | None = None) -> Queries:
         """The first queries of the fixed list, which goes through the tasks in turn."""

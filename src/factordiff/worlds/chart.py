@@ -13,6 +13,7 @@ from factordiff.worlds.comparison import Comparison
 from factordiff.worlds.methods import ALONE, BOUND, FACTOR, FITTED, SAMPLE, SCALAR
 
 COLORS = {ALONE: "#999999", SCALAR: "#d9822b", SAMPLE: "#6a4c93", FACTOR: "#0b6e8f", BOUND: "#5b8c2a"}
+MARKERS = "osD"  # of ten methods each: there are ten colors
 MOST_ALONE = 6  # experts that have a bar of their own
 
 
@@ -54,11 +55,11 @@ def shares(worlds: Mapping[str, Mapping[str, float]], methods: Sequence[str]) ->
     """World by world, how far each method is on the way from the best fitted number per expert to the oracle."""
     figure = Figure(figsize=(7.2, 0.62 * len(worlds) + 1.4))
     axes = figure.subplots()
-    # A method has a color and a height of its own in every world; what is fitted of it is filled.
+    # A method has a color, a shape and a height of its own in every world; what is fitted of it is filled.
     names = list(dict.fromkeys(method.removeprefix(FITTED) for method in methods))
     for method in methods:
         fitted, number = method.startswith(FITTED), names.index(method.removeprefix(FITTED))
-        color = f"C{number}" if number < 10 else "black"
+        color, marker = f"C{number % 10}", MARKERS[number // 10 % len(MARKERS)]
         style: dict[str, Any] = {
             "color": color,
             "markerfacecolor": color if fitted else "white",
@@ -67,8 +68,8 @@ def shares(worlds: Mapping[str, Mapping[str, float]], methods: Sequence[str]) ->
         height = 0.7 * (number / max(len(names) - 1, 1) - 0.5)
         for place, of_methods in enumerate(worlds.values()):
             if method in of_methods:
-                axes.plot(100 * max(of_methods[method], -1.0), place + height, "o", **style)
-        axes.plot([], [], "o", label=method, **style)
+                axes.plot(100 * max(of_methods[method], -1.0), place + height, marker, **style)
+        axes.plot([], [], marker, label=method, **style)
     for place in range(1, len(worlds)):
         axes.axhline(place - 0.5, color="#ddd", linewidth=0.8)
     axes.axvline(0, color="#444", linestyle=":", linewidth=0.8)

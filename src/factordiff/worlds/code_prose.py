@@ -92,8 +92,13 @@ class CodeProse(World):
         "--expert text-all=runs/text-all"
     )
 
-    def __init__(self, folders: Mapping[str, str | Path] | None = None, corpus: Path = CORPUS) -> None:
-        self.folders, self.file = folders or {}, corpus
+    def __init__(
+        self,
+        folders: Mapping[str, str | Path] | None = None,
+        corpus: Path = CORPUS,
+        dtype: str = "auto",
+    ) -> None:
+        self.folders, self.file, self.dtype = folders or {}, corpus, dtype
         self._generalist: Expert | None = None
 
     @property
@@ -107,7 +112,7 @@ class CodeProse(World):
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """Prose, then code; the generalist is loaded beside them."""
-        found = load_experts((*MEMBERS, GENERALIST), self.folders, device)
+        found = load_experts((*MEMBERS, GENERALIST), self.folders, device, self.dtype)
         self._generalist = found.experts[GENERALIST]
         return Experts({name: found.experts[name] for name in MEMBERS}, ["full", "full"], found.weights)
 

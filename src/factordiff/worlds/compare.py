@@ -147,9 +147,10 @@ def _note(setting: Setting, label: str) -> str:
 
 
 def _spelled(value: Any) -> str:
+    """Four digits: a weight of 1.00135, which breaks ties, is not 1."""
     if not isinstance(value, list | tuple):
-        return f"{value:.3g}" if isinstance(value, float) else str(value)
-    shown = ", ".join(f"{number:.3g}" for number in value[:4])
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+    shown = ", ".join(f"{number:.4g}" for number in value[:4])
     return shown + (", ..." if len(value) > 4 else "")
 
 

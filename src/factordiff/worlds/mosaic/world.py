@@ -97,8 +97,8 @@ class Mosaic(World):
     sizes = SIZES
     rows = QUARTERS
 
-    def __init__(self, folders: Mapping[str, str | Path] | None = None) -> None:
-        self.folders = folders or {}
+    def __init__(self, folders: Mapping[str, str | Path] | None = None, dtype: str = "auto") -> None:
+        self.folders, self.dtype = folders or {}, dtype
 
     @property
     def recipe(self) -> str:  # type: ignore[override]
@@ -108,7 +108,7 @@ class Mosaic(World):
 
     def experts(self, device: torch.device | str = "cpu") -> Experts:
         """The four, each asked about every quarter."""
-        small = load_experts(EXPERTS, self.folders, device)
+        small = load_experts(EXPERTS, self.folders, device, self.dtype)
         each = {name: Quartered(expert) for name, expert in small.experts.items()}
         return Experts(each, small.objectives, small.weights)
 
