@@ -21,7 +21,7 @@ from factordiff.experiments.catalogue import PAGE, README, document, write_repor
 from factordiff.report.tarball import TARBALL, pack, unpack
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-PICTURES = "pictures"
+PICTURES, UNFINISHED = "pictures", "unfinished"
 LARGEST = 6_000_000  # bytes of all records
 
 
@@ -42,6 +42,7 @@ def publish(run: Path, results: Path) -> None:
         unpack(new / TARBALL, new / RECORDS)  # what is shipped can be read
         shutil.rmtree(results / PICTURES, ignore_errors=True)
         shutil.rmtree(results / RECORDS, ignore_errors=True)  # unpacked from the former file
+        shutil.rmtree(results / UNFINISHED, ignore_errors=True)  # what this run kept on its way
         (new / PICTURES).rename(results / PICTURES)
         for file in (README, PAGE, TARBALL):
             (new / file).replace(results / file)

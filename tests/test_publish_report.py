@@ -19,6 +19,7 @@ def former(tmp_path: Path) -> Path:
     results = tmp_path / "docs" / "results"
     (results / "pictures").mkdir(parents=True)
     (results / "records").mkdir()
+    (results / "unfinished").mkdir()
     for name in (
         "README.md",
         "report.html",
@@ -26,6 +27,7 @@ def former(tmp_path: Path) -> Path:
         "bench-cpu.json",
         "pictures/old.png",
         "records/old",
+        "unfinished/records-1.tar.xz",
     ):
         (results / name).write_text("former")
     return results
