@@ -43,27 +43,25 @@ class Purpose(IntEnum):
     FIT = 18  # which rows a step of a router's fit looks at
 
 
-_GOLDEN = 0x9E3779B97F4A7C15
-_MIX_1 = 0xBF58476D1CE4E5B9
-_MIX_2 = 0x94D049BB133111EB
-_64_BITS = (1 << 64) - 1
-
-
 def _signed(word: int) -> int:
     """The 64-bit word as the int64 with the same bits."""
     word &= _64_BITS
     return word - (1 << 64) if word >> 63 else word
 
 
-def _shift(bits: Tensor, count: int) -> Tensor:
-    """Logical right shift: int64's own shift copies the sign."""
-    return (bits >> count) & ((1 << (64 - count)) - 1)
+_64_BITS = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+_SIGNED_GOLDEN, _SIGNED_MIX_1, _SIGNED_MIX_2 = _signed(_GOLDEN), _signed(_MIX_1), _signed(_MIX_2)
+# What is left of 64 bits after a shift to the right: int64's own shift copies the sign.
+_AFTER_27, _AFTER_30, _AFTER_31 = _64_BITS >> 27, _64_BITS >> 30, _64_BITS >> 31
 
 
 def _finalise(bits: Tensor) -> Tensor:
-    bits = (bits ^ _shift(bits, 30)) * _signed(_MIX_1)
-    bits = (bits ^ _shift(bits, 27)) * _signed(_MIX_2)
-    return bits ^ _shift(bits, 31)
+    bits = (bits ^ (bits >> 30 & _AFTER_30)) * _SIGNED_MIX_1
+    bits = (bits ^ (bits >> 27 & _AFTER_27)) * _SIGNED_MIX_2
+    return bits ^ (bits >> 31 & _AFTER_31)
 
 
 def _finalise_number(bits: int) -> int:
@@ -86,14 +84,15 @@ def hash_words(*words: Word) -> Tensor:
     bits: Any = _signed(start)  # a number until the first tensor comes
     for word in words[leading:]:
         word_bits = word.to(torch.int64) if isinstance(word, Tensor) else _signed(int(word))
-        bits = _finalise((word_bits ^ bits) + _signed(_GOLDEN))
+        bits = _finalise((word_bits ^ bits) + _SIGNED_GOLDEN)
     return bits if isinstance(bits, Tensor) else torch.tensor(bits)
 
 
 def uniform(*words: Word, dtype: torch.dtype = torch.float64) -> Tensor:
     """A uniform number in [0, 1) for a key: the top 53 bits (24 for float32) of its hash."""
     digits = 24 if dtype == torch.float32 else 53
-    return _shift(hash_words(*words), 64 - digits).to(dtype) * 2.0**-digits
+    top = (hash_words(*words) >> (64 - digits)) & ((1 << digits) - 1)
+    return top.to(dtype) * 2.0**-digits
 
 
 def integers(high: Word, *words: Word) -> Tensor:

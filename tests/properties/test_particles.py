@@ -64,7 +64,7 @@ def assert_smc(runs: int) -> None:
 
 
 def test_08_the_drawn_particle_nears_the_target_as_particles_grow() -> None:
-    assert_smc(20_000)
+    assert_smc(10_000)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from factordiff.composition.factors import whole
 from factordiff.sampling.given_evidence import chain_rule_evidence, fold_evidence
 from tests.toy import CELLS, EXPERTS, MASK, states
 
-X_T = states(2, 60, CELLS, MASK, hidden=0.6)
+X_T = states(2, 24, CELLS, MASK, hidden=0.6)
 X_T[0], X_T[1] = MASK, 1  # nothing given; everything
 SCORES = {"chain": chain_rule_evidence, "folds": fold_evidence}
 DRAWN: dict[str, Any] = {"temperature": 1.0, "reveal": "exact", "seed": 3}

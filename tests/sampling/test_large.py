@@ -136,14 +136,14 @@ def drawn(composition: Composition, rule: RevealRule, experts: list[Words], engi
     return sample(experts, composition, x_t, **settings)
 
 
-@pytest.mark.parametrize("rules", [2, pytest.param(len(RULES), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rules", [1, pytest.param(len(RULES), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_chunk_by_chunk_a_run_is_the_run_at_once(
     name: str, rules: int, all_are_large: Callable[[], None]
 ) -> None:
     composition = COMPOSITIONS[name]
     experts = [Words(seed, 7) for seed in (1, 2, 3)]
-    first = rules * list(COMPOSITIONS).index(name)  # every rule has its turn
+    first = list(COMPOSITIONS).index(name) + 1  # every rule has its turn; those with a target have no repairs
     turns = [list(RULES.items())[(first + more) % len(RULES)] for more in range(rules)]
     allowed = {key: rule for key, rule in turns if composition.target(3) is None or not rule.repairs}
     plain = {key: drawn(composition, rule, experts, None) for key, rule in allowed.items()}

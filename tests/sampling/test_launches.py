@@ -145,7 +145,7 @@ class Bounded(Wrapped):
 )
 @pytest.mark.parametrize(
     "rule",
-    [ByBlock(24, 5), ByBlock(24, 3, end=5), ByConfidence(7), Ancestral(5)],
+    [ByBlock(40, 3), ByBlock(40, 2, end=5), ByConfidence(5), Ancestral(4)],
     ids=repr,
 )
 def test_cells_that_fill_a_chunk_up_change_nothing(composition: Composition, rule: RevealRule) -> None:

@@ -74,15 +74,16 @@ def test_a_doubt_that_is_no_number_waits_but_is_not_forgotten() -> None:
 def test_quotas_spread_evenly_and_add_up(cells: int, steps: int) -> None:
     masked = torch.ones(1, cells, dtype=torch.bool)
     rule = ByConfidence(steps)
-    found = [int(rule.quota(moment(masked, step))) for step in range(steps)]
+    moments = [moment(masked, step) for step in range(steps)]
+    found = [int(rule.quota(now)) for now in moments]
     assert found == [oracle.quota(cells, steps, step) for step in range(steps)]
     assert sum(found) == cells
     assert max(found) - min(found) <= 1
-    for step in range(steps):
-        assert bool(rule.candidates(moment(masked, step)).any()) == (found[step] > 0)
+    for step, now in enumerate(moments):
+        assert bool(rule.candidates(now).any()) == (found[step] > 0)
         next_useful = next((later for later in range(step, steps) if found[later] > 0), None)
         if next_useful is not None:
-            assert int(rule.due(moment(masked, step))) == next_useful
+            assert int(rule.due(now)) == next_useful
 
 
 @given(seeds, st.integers(1, 20))
@@ -129,8 +130,9 @@ def test_ancestral_is_due_when_the_first_cell_is(seed: int, steps: int) -> None:
     masked = torch.from_numpy(np.random.default_rng(seed).random((6, 3)) < 0.5)
     rule = Ancestral(steps)
     due = rule.due(moment(masked, 0)).tolist()
+    each = [rule.candidates(moment(masked, step)).any(-1).tolist() for step in range(steps)]
     for row, first in enumerate(due):
-        opened = [bool(rule.candidates(moment(masked, step))[row].any()) for step in range(steps)]
+        opened = [rows[row] for rows in each]
         assert first == (opened.index(True) if masked[row].any() else 0)
 
 

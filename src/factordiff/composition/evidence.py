@@ -104,7 +104,7 @@ class Evidence(Composition):
         log_kappa = responsibilities(log_density / self.temperature, 1.0, bias, log_omega)
         return Composed(
             mixture(log_probs, log_kappa),
-            routing=log_kappa.argmax(0),
+            routing=log_kappa.max(0).indices,
             log_kappa=None if labels is None else log_kappa,
             owners=labels,
             weights=log_kappa.exp(),

@@ -73,7 +73,7 @@ def combined(log_probs: ExpertLogProbs, routed: RouterOutput, head: Head) -> Com
     if routed.complement is not None:
         corrected = torch.log_softmax(composed.log_probs + routed.complement.to(log_probs.dtype), -1)
         composed = replace(composed, log_probs=corrected)
-    return replace(composed, routing=weights.argmax(0), weights=weights)
+    return replace(composed, routing=weights.max(0).indices, weights=weights)
 
 
 def exponents(logits: ExpertCells) -> Float[Tensor, "expert batch cell"]:

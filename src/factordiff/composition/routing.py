@@ -31,7 +31,8 @@ def route(log_doubts: Float[Tensor, "expert batch cell"]) -> RoutingMap:
 
     Paper: Eq. (11).
     """
-    return log_doubts.argmin(dim=0)
+    # Ties as argmin has them, which takes 25 times as long along the first axis on a CPU.
+    return log_doubts.min(dim=0).indices
 
 
 def routed(log_probs: ExpertLogProbs, z: RoutingMap) -> CellLogProbs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -192,21 +193,21 @@ class ExpertBatch:
 
 def part_of(condition: Any, items: Int[Tensor, " some"]) -> Any:
     """The conditions of some of the items, whatever holds them."""
+    return mapped(condition, partial(_indexed, items=items))
 
-    def taken(part: Any) -> Any:
-        if isinstance(part, list):
-            return [part[item] for item in items.tolist()]
-        try:
-            # An array takes a tensor of one index for a number, and would lose the axis of items.
-            index = items.cpu().numpy() if isinstance(part, np.ndarray) else items
-            return None if part is None else part[index]
-        except TypeError as error:
-            raise InvalidInput(
-                "condition: in batches, expected None, something that can be indexed by items, or a tuple or dict "
-                f"of such, got {type(part).__name__}"
-            ) from error
 
-    return mapped(condition, taken)
+def _indexed(part: Any, items: Int[Tensor, " some"]) -> Any:
+    if isinstance(part, list):
+        return [part[item] for item in items.tolist()]
+    try:
+        # An array takes a tensor of one index for a number, and would lose the axis of items.
+        index = items.cpu().numpy() if isinstance(part, np.ndarray) else items
+        return None if part is None else part[index]
+    except TypeError as error:
+        raise InvalidInput(
+            "condition: in batches, expected None, something that can be indexed by items, or a tuple or dict "
+            f"of such, got {type(part).__name__}"
+        ) from error
 
 
 def joined(one: Any, other: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -111,16 +112,16 @@ def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:
 
 def take(encoded: Any, rows: Tensor) -> Any:
     """The encodings of the given items, one per row, whatever the encoding is made of."""
+    return None if encoded is None else mapped(encoded, partial(_taken, rows=rows))
 
-    def taken(part: Any) -> Any:
-        if part is None or isinstance(part, Tensor):
-            return None if part is None else part[rows]
-        raise InvalidInput(
-            f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(part).__name__}; "
-            "an expert's encode() must return something whose first dimension is the item"
-        )
 
-    return None if encoded is None else mapped(encoded, taken)
+def _taken(part: Any, rows: Tensor) -> Any:
+    if part is None or isinstance(part, Tensor):
+        return None if part is None else part[rows]
+    raise InvalidInput(
+        f"encoded: expected None, a tensor, or a tuple or dict of such, got {type(part).__name__}; "
+        "an expert's encode() must return something whose first dimension is the item"
+    )
 
 
 def tensors_of(nested: Any) -> list[Tensor]:
