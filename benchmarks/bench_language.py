@@ -1,15 +1,14 @@
 """What composing costs beside language models: a step over the experts' own passes, and memory beyond theirs.
 
-    python benchmarks/bench_language.py                                   # vocabulary 30,000 on two cores
+    python benchmarks/bench_language.py                                        # vocabulary 30,000 on two cores
     python benchmarks/bench_language.py --methods routing mixture --rounds 5
-    python benchmarks/bench_language.py --device cuda --shape llada-8b    # two 8B-shaped models, from the source tree
-    python benchmarks/bench_language.py --shape tiny                      # the same on a CPU, to see that it runs
 
 Three experts, 256 positions, batch 8, an eighth of the positions masked and all of them. Each expert is a table of
 embeddings, a mean over the positions and an output layer (`TinyLinear`), as wide as makes the three passes take about
 1.5 s on two cores; weights are drawn, since time does not depend on them. Both sides are measured in turn in one run:
 `passes` asks the three experts and nothing else, `step` is `sampling.step.step`. Memory is the process's peak, each
 side in a process of its own; that of `passes` holds the log-probabilities of all experts, which are the experts' own.
+Models of 8 billion parameters on a GPU: language_shapes.py.
 """
 
 from __future__ import annotations
@@ -19,33 +18,15 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds its neighbour
 
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from benchmarks.llada_shape import SHAPES, LladaShaped
-from factordiff import (
-    ByBlock,
-    ByConfidence,
-    Composition,
-    Engine,
-    GeometricMean,
-    Mixture,
-    Routing,
-    SuperDiff,
-    Vocabulary,
-)
-from factordiff.engine.auto import AutoEngine
-from factordiff.engine.cuda_graph_step import recorded_window
-from factordiff.experts.asked_cells import AskedCells
+from factordiff import ByConfidence, Composition, GeometricMean, Mixture, Routing, SuperDiff, Vocabulary
 from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
@@ -164,162 +145,6 @@ def run_once(kind: str, share: str, what: str) -> None:
     del kept
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """How a text is written: so many positions, blocks of so many, so many steps a block."""
-
-    positions: int = POSITIONS
-    length: int = 32
-    steps: int = 32
-
-
-def beside_models(
-    models: list[LladaShaped], device: torch.device, batch: int, method: str, rounds: int, how: Blocks
-) -> dict[str, Any]:
-    """Steps of block decoding with two models of a shape, over the same passes alone; and memory beyond theirs."""
-    mask = models[0].vocabulary.mask
-    blank = torch.full((batch, how.positions), mask, device=device)
-    forward, rule = Forward(models, None, batch), ByBlock(how.length, how.steps)
-
-    def side(ours: bool) -> tuple[float, int]:
-        """Seconds of one block, and the peak of memory."""
-        state = SamplerState.begin(blank, mask, len(models))
-        _finish(device, reset=True)
-        start = time.perf_counter()
-        for _ in range(how.steps):
-            if ours:
-                state, _ = step(state, forward, METHODS[method], rule)
-                continue
-            asked = rule.candidates(state)
-            places = asked.flatten().nonzero().squeeze(-1)
-            kept = [model.log_probs_at_places(state.x_t, None, places) for model in models]
-            done = torch.zeros_like(asked).scatter(1, asked.to(torch.uint8).argmax(1, keepdim=True), True)
-            state = replace(
-                state, x_t=torch.where(done, 0, state.x_t)
-            )  # as many cells left as in a step of ours
-            del kept
-        return time.perf_counter() - start + _finish(device), _peak(device)
-
-    side(True), side(False)  # they warm up
-    ours, own = zip(*((side(True), side(False)) for _ in range(rounds)), strict=True)
-    spent, alone = (min(seconds for seconds, _ in each) / how.steps for each in (ours, own))
-    return {
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "parameters": models[0].parameters,
-        "batch": batch,
-        "method": method,
-        "passes_s": alone,
-        "step_s": spent,
-        "composition_over_passes": spent / alone - 1,
-        "extra_bytes": max(peak for _, peak in ours) - max(peak for _, peak in own),
-    }
-
-
-def whole_runs(
-    engine: Engine | AutoEngine,
-    models: list[LladaShaped],
-    device: torch.device,
-    batch: int,
-    method: str,
-    rounds: int,
-    how: Blocks,
-) -> dict[str, Any]:
-    """The same by an engine: what a longer run takes beyond a shorter one is the time of its further steps.
-
-    So start and recording are left out. A recorded step asks experts about its window, the whole block, and
-    `passes_of_windows_s` are such passes alone, one behind the other without a wait. `how` is empty for a step that is
-    not recorded.
-    """
-    mask, kept, rule = models[0].vocabulary.mask, "", ByBlock(how.length, how.steps)
-    # Drawn tokens on both sides: rows of one value alone are multiplied faster than text is.
-    drawn = torch.Generator().manual_seed(0)
-    given = torch.randint(mask, (batch, how.positions), generator=drawn).to(device)
-
-    def run(blocks: int) -> float:
-        nonlocal kept
-        x_t = given.clone()
-        x_t[:, : blocks * how.length] = mask
-        _finish(device)
-        start = time.perf_counter()
-        kept = engine.sample(models, METHODS[method], x_t, reveal=rule).how
-        return time.perf_counter() - start + _finish(device)
-
-    def passes() -> float:
-        x_t = given.clone()
-        x_t[:, : how.length] = mask
-        window = recorded_window(rule, METHODS[method], mask, how.positions)
-        assert window is not None
-        cells = window.cells(SamplerState.begin(x_t, mask, len(models)))
-        places = AskedCells.of_window(cells, how.positions).places
-        _finish(device)
-        start = time.perf_counter()
-        for _ in range(how.steps):
-            said = [model.log_probs_at_places(x_t, None, places) for model in models]
-            del said
-        return time.perf_counter() - start + _finish(device)
-
-    run(1), passes()  # they warm up
-    # The least of each length, then their difference: the least difference would be that of a slow short run.
-    longer, shorter = (min(spent) for spent in zip(*((run(3), run(1)) for _ in range(rounds)), strict=True))
-    ours = (longer - shorter) / (2 * how.steps)
-    alone = min(passes() for _ in range(rounds)) / how.steps
-    return {"batch": batch, "method": method, "passes_of_windows_s": alone, "step_s": ours, "how": kept}
-
-
-def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
-    """A row of `whole_runs` beside the passes that its steps make."""
-    return {**row, "passes_s": passes_s, "composition_over_passes": row["step_s"] / passes_s - 1}
-
-
-def beside_a_shape(
-    shape: str, device: torch.device, batches: list[int], methods: list[str], rounds: int, how: Blocks
-) -> None:
-    """Steps as they come, by an engine as they come, recorded, and as a team chooses; a line and its figures each.
-
-    The second and the third are measured in one way: whichever is shorter is what `auto.RECORDED_BYTES` should choose.
-    """
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    models = [LladaShaped(SHAPES[shape], seed, device, dtype) for seed in (1, 2)]
-    print(f"two models of {models[0].parameters:,} parameters each, {shape}", flush=True)
-    for batch, method in product(batches, methods):
-        given = (models, device, batch, method, rounds, how)
-        plain = beside_models(*given)
-        show(shape, "plain", plain)
-        recording = Engine(batch, cuda_graph=device.type == "cuda")
-        engines = {"unrecorded": Engine(batch), "recorded": recording, "chosen": AutoEngine()}
-        for form, engine in engines.items():
-            row = whole_runs(engine, *given)
-            # Beside its own passes: those of its windows if it was recorded, else of the candidates.
-            show(shape, form, over(row, row["passes_of_windows_s"] if row["how"] else plain["passes_s"]))
-
-
-def show(shape: str, form: str, row: dict[str, Any]) -> None:
-    """A line to read, and the figures behind it."""
-    how = f" ({row['how'] or 'plain'})" if "how" in row else ""
-    memory = f", {row['extra_bytes'] / 1e9:.2f} GB more" if "extra_bytes" in row else ""
-    print(
-        f"batch {row['batch']}, {row['method']}, {form}{how}: passes {1e3 * row['passes_s']:.1f} ms, "
-        f"step {1e3 * row['step_s']:.1f} ms, composition and reveal "
-        f"{100 * row['composition_over_passes']:.1f} % of the passes{memory}\n"
-        f"{json.dumps({'shape': shape, 'form': form, **row})}",
-        flush=True,
-    )
-
-
-def _finish(device: torch.device, reset: bool = False) -> float:
-    """Wait for the device; how long that took."""
-    start = time.perf_counter()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-        if reset:
-            torch.cuda.reset_peak_memory_stats(device)
-    return time.perf_counter() - start
-
-
-def _peak(device: torch.device) -> int:
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -328,9 +153,6 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--shape", choices=list(SHAPES), help="two models of this shape, block decoding")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8], help="with --shape")
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     parser.add_argument("--kind", help=argparse.SUPPRESS)
     parser.add_argument("--masked", help=argparse.SUPPRESS)
@@ -338,11 +160,6 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     if given.peak_of:
         run_once(given.kind, given.masked, given.peak_of)
-        return
-    if given.shape:
-        beside_a_shape(
-            given.shape, torch.device(given.device), given.batches, given.methods, given.rounds, Blocks()
-        )
         return
     table = Table(title=f"vocabulary {VALUES:,}, {POSITIONS} positions, {EXPERTS} experts, batch {BATCH}")
     for column in (

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from benchmarks import compare_apart, train_text
-from benchmarks.bench_language import Blocks, beside_a_shape, beside_models
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
+from benchmarks.language_shapes import Blocks, beside_a_shape, beside_models
 from benchmarks.llada_shape import SHAPES, LladaShaped
 from benchmarks.train_text import affordable_steps
 from factordiff.arc.artefact import save_artefact

@@ -90,6 +90,14 @@ def test_the_order_of_many_values_does_not_change_a_bit(seed: int, values: int, 
     assert (Routing()(torch.stack([shuffled, log_p]), state(2, 3, values)).routing == 0).all()
 
 
+@pytest.mark.parametrize("values", [LARGE + 1, 2048])
+def test_no_cells_have_no_doubt(values: int) -> None:
+    nobody = torch.empty(2, 0, 3, values)
+    for of_cells in (log_doubt, error_probability):
+        found = of_cells(nobody)
+        assert (found.shape, found.dtype) == ((2, 0, 3), torch.float64)
+
+
 @given(seeds, st.sampled_from([2, 5, 96, LARGE]), st.sampled_from([torch.float32, torch.float64]))
 def test_few_values_keep_every_bit(seed: int, values: int, dtype: torch.dtype) -> None:
     """Up to LARGE values nothing changed when many came: sorted, in float64, with two sums."""
