@@ -3,9 +3,10 @@
     python benchmarks/language_shapes.py --device cuda --shape llada-8b    # two 8B-shaped models, from the source tree
     python benchmarks/language_shapes.py --shape tiny                      # the same on a CPU, to see that it runs
 
-Two models of one shape (`llada_shape.py`), 256 positions in blocks of 32. Steps as they come, by an engine as they
-come, recorded, and as a team chooses; memory is what a step takes beyond the passes. A GPU's work, so `make bench`
-does not run it; a vocabulary of 30,000 on two cores is bench_language.py.
+Two models of one shape (`llada_shape.py`), 256 positions in blocks of 32. Steps as they come, and by the engine that a
+team chooses; `--forms` also has each engine by itself. Both sides in turn in one run, the median of each; memory is
+what a step takes beyond the passes. A GPU's work, so `make bench` does not run it; a vocabulary of 30,000 on two cores
+is bench_language.py.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds its neighbours
@@ -32,6 +35,9 @@ from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
+
+
+FORMS = ("unrecorded", "recorded", "chosen")
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def beside_models(
 
     side(True), side(False)  # they warm up
     ours, own = zip(*((side(True), side(False)) for _ in range(rounds)), strict=True)
-    spent, alone = (min(seconds for seconds, _ in each) / how.steps for each in (ours, own))
+    spent, alone = (median(seconds for seconds, _ in each) / how.steps for each in (ours, own))
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "parameters": models[0].parameters,
@@ -129,10 +135,10 @@ def whole_runs(
         return time.perf_counter() - start + _finish(device)
 
     run(1), passes()  # they warm up
-    # The least of each length, then their difference: the least difference would be that of a slow short run.
-    longer, shorter = (min(spent) for spent in zip(*((run(3), run(1)) for _ in range(rounds)), strict=True))
-    ours = (longer - shorter) / (2 * how.steps)
-    alone = min(passes() for _ in range(rounds)) / how.steps
+    # In turn, so that all three meet the same machine: passes of one row wait for launches, which come as they may.
+    spent = [(run(3), run(1), passes()) for _ in range(rounds)]
+    longer, shorter, alone = (median(each) / how.steps for each in zip(*spent, strict=True))
+    ours = (longer - shorter) / 2
     return {"batch": batch, "method": method, "passes_of_windows_s": alone, "step_s": ours, "how": kept}
 
 
@@ -142,11 +148,18 @@ def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
 
 
 def beside_a_shape(
-    shape: str, device: torch.device, batches: list[int], methods: list[str], rounds: int, how: Blocks
+    shape: str,
+    device: torch.device,
+    batches: list[int],
+    methods: list[str],
+    rounds: int,
+    how: Blocks,
+    forms: Sequence[str] = FORMS,
 ) -> None:
-    """Steps as they come, by an engine as they come, recorded, and as a team chooses; a line and its figures each.
+    """Steps as they come, and by these engines; a line and its figures each.
 
-    The second and the third are measured in one way: whichever is shorter is what `auto.RECORDED_BYTES` should choose.
+    An engine as it comes and a recording one are measured in one way: whichever is shorter is what
+    `auto.RECORDED_BYTES` should choose.
     """
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     models = [LladaShaped(SHAPES[shape], seed, device, dtype) for seed in (1, 2)]
@@ -157,8 +170,8 @@ def beside_a_shape(
         show(shape, "plain", plain)
         recording = Engine(batch, cuda_graph=device.type == "cuda")
         engines = {"unrecorded": Engine(batch), "recorded": recording, "chosen": AutoEngine()}
-        for form, engine in engines.items():
-            row = whole_runs(engine, *given)
+        for form in forms:
+            row = whole_runs(engines[form], *given)
             # Beside its own passes: those of its windows if it was recorded, else of the candidates.
             show(shape, form, over(row, row["passes_of_windows_s"] if row["how"] else plain["passes_s"]))
 
@@ -198,12 +211,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--methods", nargs="+", default=["routing"], choices=list(METHODS))
+    parser.add_argument("--forms", nargs="+", default=["chosen"], choices=FORMS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     device = torch.device(given.device)
-    beside_a_shape(given.shape, device, given.batches, given.methods, given.rounds, Blocks())
+    asked = (given.batches, given.methods, given.rounds, Blocks(), given.forms)
+    beside_a_shape(given.shape, device, *asked)
 
 
 if __name__ == "__main__":
