@@ -36,7 +36,6 @@ from factordiff.experts.forward import Forward
 from factordiff.sampling.step import step
 from factordiff.state import SamplerState
 
-
 FORMS = ("unrecorded", "recorded", "chosen")
 
 

@@ -83,10 +83,11 @@ def test_records_of_a_gpu_go_on_anywhere(folders: dict[str, Path], tmp_path: Pat
     file = tmp_path / "arc-mosaic" / "validation" / "routing.jsonl.gz"
     before = file.read_bytes()
     said = json.loads(gzip.decompress(before).decode().splitlines()[0])["weights"]
-    assert len(said) == 4 and all(name.endswith(", bfloat16") for name in said.values())
+    assert len(said) == 4
+    assert all(name.endswith(", bfloat16") for name in said.values())
     run(*line, "--dtype", "bfloat16")
     assert file.read_bytes() == before
-    with pytest.raises(FactorDiffError, match="routing.jsonl.gz"):
+    with pytest.raises(FactorDiffError, match=r"routing\.jsonl\.gz"):
         run(*line, "--dtype", "float32")
 
 
