@@ -111,11 +111,17 @@ def test_no_trial_is_added_where_the_best_has_both_its_sides() -> None:
     assert search(coordinates, 2, 12, peak(0.7), beyond=6) == search(coordinates, 2, 12, peak(0.7))
 
 
-def test_no_number_goes_further_than_it_may() -> None:
+def test_past_an_end_only_the_trials_end_the_search() -> None:
     coordinates = fittable("weights").coordinates(2)
-    found = search(coordinates, 2, 24, lambda setting: setting.get("weights", BOTH)[1], beyond=12)
-    assert found.best["weights"][1] == FACTOR**FURTHEST
-    assert found.edge
+    endless = search(coordinates, 2, 24, lambda setting: setting.get("weights", BOTH)[1], beyond=3)
+    assert endless.best["weights"][1] == pytest.approx(FACTOR ** (FURTHEST + 3), rel=1e-5)
+    assert endless.edge
+
+    def level_from(setting: dict[str, Any]) -> float:
+        return min(setting.get("weights", BOTH)[1], FACTOR**FURTHEST)
+
+    level = search(coordinates, 2, 24, level_from, beyond=3)  # one trial more shows that more of it is no better
+    assert (level.best["weights"][1], level.edge) == (FACTOR**FURTHEST, False)
 
 
 def test_several_numbers_are_found_one_after_the_other() -> None:

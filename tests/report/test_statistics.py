@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from factordiff.errors import InvalidInput
 from factordiff.report.statistics import difference, drawn_means, mean, share, times_drawn
@@ -59,6 +60,16 @@ def test_more_queries_of_the_same_tasks_do_not_narrow_it_beyond_the_tasks():
     right, tasks = simulated(np.linspace(0.0, 1.0, 40), 25, seed=4)
     twice = share(np.tile(right, 2), np.tile(tasks, 2))
     assert twice == share(right, tasks)
+
+
+def test_tasks_that_all_fail_leave_room_for_some_that_do_not():
+    tasks = np.repeat(np.arange(60), 3)
+    none, all_ = share(np.zeros(180, dtype=bool), tasks), share(np.ones(180, dtype=bool), tasks)
+    assert (none.value, none.low, all_.value, all_.high) == (0.0, 0.0, 1.0, 1.0)
+    exact = stats.binomtest(0, 60).proportion_ci(0.95, "exact")  # Clopper and Pearson, a task being a trial
+    assert none.high == pytest.approx(exact.high)
+    assert all_.low == pytest.approx(1 - exact.high)
+    assert share(np.zeros(3, dtype=bool), np.zeros(3)).high == 1.0  # one task alone says nothing of others
 
 
 def test_a_paired_difference_is_sharper_than_two_shares():

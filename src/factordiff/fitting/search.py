@@ -23,7 +23,7 @@ NATS = 4.0  # of one that is added to
 SMALLEST = 1 / 16  # of the first step: finer is noise, but for what breaks ties
 NEXT_TO_NOTHING = 1 / 1024  # of the first step
 LONGEST = 3  # steps of a first grid to either side
-FURTHEST = 8.0  # steps: no number is moved further
+FURTHEST = 8.0  # steps: the budget moves no number further
 
 Place = tuple[float, ...]
 Setting = dict[str, Any]
@@ -105,7 +105,7 @@ def tie_breaks(experts: int) -> int:
 class Search:
     """Every setting that was tried, in order, what came of it, and the place of the best (of equals the first).
 
-    `edge`: of some number nothing was tried beyond what is best, because the trials or the reach came to an end.
+    `edge`: of some number nothing was tried beyond what is best, because the trials came to an end.
     """
 
     settings: tuple[Setting, ...]
@@ -156,7 +156,7 @@ def search(
         reach = 1
         if here == before:
             step /= 2
-    allowed = budget + beyond
+    allowed = len(known) + beyond
     while (past := _past_the_ends(coordinates, list(known), _best(known))) and tried(past[0]) is not None:
         pass
     edge = bool(_ends(coordinates, list(known), _best(known)))
@@ -230,12 +230,11 @@ def _ends(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: in
 
 
 def _past_the_ends(coordinates: Sequence[Coordinate], places: Sequence[Place], chosen: int) -> list[Place]:
-    """The places a step past these ends that a number may be moved to."""
+    """The places a step past these ends."""
     here = places[chosen]
     return [
         (*here[:number], here[number] + way, *here[number + 1 :])
         for number, way in _ends(coordinates, places, chosen)
-        if abs(here[number] + way) <= FURTHEST
     ]
 
 

@@ -40,8 +40,16 @@ class Estimate:
 
 
 def share(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> Estimate:
-    """The share of right outcomes."""
-    return mean(right.astype(np.int64), tasks, (0.0, 1.0), seed, rounds)
+    """The share of right outcomes.
+
+    Where none is right, drawing tasks again shows nothing else; but tasks of which more than `most` have a right
+    outcome would show none, in so many, less than once in 40 times. Likewise where all are right.
+    """
+    found = mean(right.astype(np.int64), tasks, (0.0, 1.0), seed, rounds)
+    most = float(1 - ((1 - LEVEL) / 2) ** (1 / len(np.unique(tasks))))
+    if not right.any():
+        return Estimate(0.0, 0.0, max(found.high, most))
+    return Estimate(1.0, min(found.low, 1 - most), 1.0) if right.all() else found
 
 
 def difference(
