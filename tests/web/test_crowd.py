@@ -256,7 +256,7 @@ def test_bodies_of_many_pairs_cost_next_to_nothing(small_server: Running) -> Non
     [
         ('{"task": {"train": [' + "[]," * 65_000 + '[]], "test": []}}', "body: expected at most 2000 lists"),
         ('{"task": {}, "beta": [' + "[]," * 65_000 + "[]]}", "body: expected at most 2000 lists"),
-        ('{"experts": [' + "1," * 98_000 + "1]}", "task: it is missing"),
+        ('{"experts": [' + "1," * 98_000 + "1]}", "experts, 0: expected a valid string, got 1"),
         ('{"task": {"train": [' + "1," * 98_000 + '1], "test": []}}', "task, train, 0: expected an object"),
     ],
     ids=["lists", "lists of an option", "numbers", "pairs"],

@@ -21,7 +21,11 @@ def test_no_file_names_another_host(name: str) -> None:
     assert not re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}", TEXTS[name].replace(NAMESPACE, ""))
 
 
-PAGES = {"index.html": "first", "workbench.html": "workbench"}  # and the script that each begins with
+PAGES = {
+    "index.html": "first",
+    "workbench.html": "workbench",
+    "texts.html": "texts",
+}  # and the script that each begins with
 
 
 def scripts_of(entry: str, replaced: Mapping[str, str] | None = None) -> str:

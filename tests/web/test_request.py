@@ -13,8 +13,9 @@ from factordiff.composition.options import Option
 from factordiff.errors import FactorDiffError, InvalidInput
 from factordiff.sampling.rules import reveal_rule
 from factordiff.web.about import about_server
+from factordiff.web.asked_method import offered, validated
 from factordiff.web.limits import Limits
-from factordiff.web.request import offered, read_request, request_model, validated
+from factordiff.web.request import read_request, request_model
 from factordiff.web.schema import api_schema, request_schema
 from tests.web.stubs import copying, task
 

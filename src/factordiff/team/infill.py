@@ -14,6 +14,7 @@ from torch import Tensor
 from factordiff.errors import InvalidInput
 from factordiff.sampling.path import NOBODY, decided_by
 from factordiff.sampling.reveal import RevealRule
+from factordiff.sampling.samples import Samples
 from factordiff.team.members import ExpertLike
 from factordiff.team.team import Team
 from factordiff.vocabulary import Vocabulary
@@ -87,7 +88,29 @@ def infill(
     seed: int = 0,
     on_cell: Progress | None = None,
 ) -> Infilled:
-    """Fill the masked cells of one sequence, from its start to its end.
+    """Fill the masked cells of one sequence, from its start to its end (`by_windows`)."""
+
+    def fill(part: Int[Tensor, " cell"], start: int) -> Samples:
+        return team.sample(
+            part[None],
+            reveal=reveal,
+            temperature=temperature,
+            seed=seed,
+            items=torch.tensor([start]),
+            trace=True,
+        )
+
+    return by_windows(fill, x_t, team.experts[0].vocabulary.mask, window, on_cell)
+
+
+def by_windows(
+    fill: Callable[[Int[Tensor, " cell"], int], Samples],
+    x_t: Int[Tensor, " cell"],
+    mask: int,
+    window: int,
+    on_cell: Progress | None = None,
+) -> Infilled:
+    """Fill the masked cells by `fill`, which is given a window's cells and where it starts.
 
     A window begins a quarter of its length before the first masked cell. It is filled as a whole, but what falls into
     its last quarter is hidden again unless the sequence ends there, so that every cell is decided with cells on both
@@ -95,7 +118,6 @@ def infill(
     """
     if window < 4:
         raise InvalidInput(f"window: expected at least 4 cells, got {window}")
-    mask = team.experts[0].vocabulary.mask
     x_0 = x_t.clone()
     hidden, speakers = x_t == mask, torch.full_like(x_t, NOBODY)
     total, passes, quarter = int(hidden.sum()), 0, window // 4
@@ -103,14 +125,7 @@ def infill(
         first = int((x_0 == mask).nonzero()[0])
         start = max(0, min(first - quarter, len(x_0) - window))
         end = min(start + window, len(x_0))
-        samples = team.sample(
-            x_0[None, start:end],
-            reveal=reveal,
-            temperature=temperature,
-            seed=seed,
-            items=torch.tensor([start]),
-            trace=True,
-        )
+        samples = fill(x_0[start:end], start)
         kept = end if end == len(x_0) else end - quarter
         here = slice(start, kept)
         who = decided_by(samples)

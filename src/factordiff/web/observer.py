@@ -7,6 +7,7 @@ composition what every expert said and who was followed, and every pass begins b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,8 +16,12 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.confidence import log_doubt
+from factordiff.composition.method import Method
+from factordiff.engine.decode import decode
 from factordiff.experts.expert import Expert
+from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.reveal import Posterior, RevealRule, Wrapped
+from factordiff.sampling.samples import Samples
 from factordiff.solving.explanation import compared_log_doubts
 from factordiff.state import SamplerState
 from factordiff.types import CellLogProbs, Cells, ExpertLogProbs, Tokens
@@ -175,6 +180,42 @@ class WatchedRule(Wrapped):
         cells = self.rule.choose(posterior, candidates, state)
         self.observer.revealed(cells)
         return cells
+
+
+def decode_watched(
+    how: Method,
+    experts: Sequence[Expert],
+    x_t: Int[Tensor, "item cell"],
+    condition: Any,
+    rule: RevealRule,
+    observer: Observer,
+    *,
+    seed: int,
+    items: Int[Tensor, " item"],
+    trace: bool = False,
+) -> Samples:
+    """Decode one item under an observer; evidence that the method asks for is gathered before the first step."""
+    composition, before = gathered(
+        how.composition,
+        [WatchedExpert(expert, place, observer) for place, expert in enumerate(experts)],
+        x_t,
+        condition,
+        seed=seed,
+        items=items,
+    )
+    watched, composition, reveal = observer.watch(experts, composition, rule)
+    samples = decode(
+        replace(how, composition=composition),
+        watched,
+        x_t,
+        condition,
+        reveal=reveal,
+        seed=seed,
+        items=items,
+        trace=trace,
+    ).after(before)
+    observer.finish(samples.particles[0, :: how.particles])
+    return samples
 
 
 def _compared(

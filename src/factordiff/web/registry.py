@@ -1,16 +1,20 @@
-"""The experts that a server has loaded, by name."""
+"""The experts that a server has loaded, by name: those of grids, which it was given, and the shipped ones of text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
 
 from factordiff.arc.grid import COLORS
 from factordiff.errors import InvalidInput, Unavailable
+from factordiff.experts.registry import shipped_experts
 from factordiff.networks.named import NamedExpert, load_named
+from factordiff.text.alphabet import BYTES
+from factordiff.vocabulary import Vocabulary
 from factordiff.web.familiarity import KnownTasks
 
 
@@ -24,21 +28,28 @@ class RegisteredExpert(NamedExpert):
 class ExpertRegistry:
     """Experts in a fixed order, found by name."""
 
-    def __init__(self, entries: Iterable[RegisteredExpert], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        entries: Iterable[RegisteredExpert],
+        device: torch.device | str = "cpu",
+        vocabulary: Vocabulary = COLORS,
+    ) -> None:
         self.entries = {entry.name: entry for entry in entries}
         self.device = torch.device(device)
         self.known = KnownTasks()
         if not self.entries:
             raise InvalidInput("experts: expected at least one name or folder, got none")
         for entry in self.entries.values():
-            if entry.expert.vocabulary != COLORS:
+            if entry.expert.vocabulary != vocabulary:
                 raise InvalidInput(
                     f"experts: {entry.name} speaks of {entry.expert.vocabulary.size} values, "
-                    f"expected the {COLORS.size} colors"
+                    f"expected the {vocabulary.size} {'colors' if vocabulary == COLORS else 'characters'}"
                 )
 
     @classmethod
-    def load(cls, experts: Sequence[str], device: torch.device | str = "cpu") -> ExpertRegistry:
+    def load(
+        cls, experts: Sequence[str], device: torch.device | str = "cpu", vocabulary: Vocabulary = COLORS
+    ) -> ExpertRegistry:
         """Shipped experts by name and others by folder; a folder is called by its last name."""
         entries: list[RegisteredExpert] = []
         for given in experts:
@@ -49,7 +60,7 @@ class ExpertRegistry:
             entries.append(
                 RegisteredExpert(name, loaded.expert, loaded.objective, loaded.folder, about=about)
             )
-        return cls(entries, device)
+        return cls(entries, device, vocabulary)
 
     def __getitem__(self, name: str) -> RegisteredExpert:
         if name not in self.entries:
@@ -70,3 +81,14 @@ def _unused(name: str, taken: Sequence[str]) -> str:
     while unused in taken:
         unused, number = f"{name}-{number}", number + 1
     return unused
+
+
+def text_names() -> list[str]:
+    """The shipped experts of text: specialists first, then the generalist."""
+    return sorted(shipped_experts(of_text=True), key=lambda name: (name == "text-all", name != "text-prose"))
+
+
+@cache
+def text_experts(device: torch.device | str) -> ExpertRegistry:
+    """Those, loaded when somebody first asks for them."""
+    return ExpertRegistry.load(text_names(), device, BYTES)

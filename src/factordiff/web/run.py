@@ -13,12 +13,8 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, COLORS, SIDE, to_rows
 from factordiff.arc.scoring import grid_right
-from factordiff.composition.composition import Composition
 from factordiff.composition.method import Method
-from factordiff.engine.decode import decode
 from factordiff.experts.condition import Condition
-from factordiff.experts.expert import Expert
-from factordiff.sampling.gathered_evidence import gathered
 from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.question import Question, canvas_of, starting_canvas
 from factordiff.solving.solver import answer
@@ -26,7 +22,7 @@ from factordiff.team.team import Team
 from factordiff.web import events
 from factordiff.web.familiarity import KnownTasks
 from factordiff.web.limits import API_VERSION
-from factordiff.web.observer import Observer, WatchedExpert
+from factordiff.web.observer import Observer, WatchedExpert, decode_watched
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import SolveRequest
 from factordiff.web.routers import with_router
@@ -100,18 +96,17 @@ def _first_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
         request.detail,
         one_by_one=how.selection == "vote",
     )
-    experts, composition, reveal, before = _watched(prepared, observer)
-    samples = decode(
-        replace(how, composition=composition),
-        experts,
+    samples = decode_watched(
+        how,
+        prepared.team.experts,
         prepared.x_t,
         prepared.condition,
-        reveal=reveal,
+        prepared.reveal,
+        observer,
         seed=request.seed,
         items=prepared.items,
         trace=True,
-    ).after(before)
-    observer.finish(samples.particles[0, :: how.particles])
+    )
     grid, truth = prepared.question.cut(canvas_of(samples)), prepared.question.test.output
     event = events.AnswerEvent(
         version=API_VERSION,
@@ -152,21 +147,6 @@ def _second_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
         seconds=round(time.perf_counter() - begun, 3),
     )
     emit(event.model_dump())
-
-
-def _watched(
-    prepared: Prepared, observer: Observer
-) -> tuple[list[Expert], Composition, RevealRule, Int[Tensor, " item"]]:
-    """The parts of the run, observed; evidence that the method asks for is gathered before the first step."""
-    composition, before = gathered(
-        prepared.how.composition,
-        [WatchedExpert(expert, place, observer) for place, expert in enumerate(prepared.team.experts)],
-        prepared.x_t,
-        prepared.condition,
-        seed=prepared.request.seed,
-        items=prepared.items,
-    )
-    return (*observer.watch(prepared.team.experts, composition, prepared.reveal), before)
 
 
 def _familiarity(prepared: Prepared, check: Callable[[], None]) -> events.Familiarity:

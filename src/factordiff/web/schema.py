@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from factordiff.web.events import EVENTS, RefusalReply
+from factordiff.web.infilling import infill_model
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.request import request_model
 from factordiff.web.telling import TellRequest
@@ -27,6 +28,11 @@ def request_schema(limits: Limits) -> dict[str, Any]:
     return {"$id": "solve-request", **request_model(limits).model_json_schema()}
 
 
+def infill_schema(limits: Limits) -> dict[str, Any]:
+    """What POST /api/v1/infill takes; its events are those of a solve, over the characters of the text."""
+    return {"$id": "infill-request", **infill_model(limits).model_json_schema()}
+
+
 def tell_schema() -> dict[str, Any]:
     """What POST /api/v1/tell takes; its events are those of a solve."""
     return {"$id": "tell-request", **TellRequest.model_json_schema()}
@@ -41,6 +47,7 @@ def api_schema(limits: Limits) -> dict[str, Any]:
             "request": request_schema(limits),
             "events": {name: model.model_json_schema() for name, model in EVENTS.items()},
         },
+        "infill": {"request": infill_schema(limits)},
         "tell": {"request": tell_schema()},
         "refusal": RefusalReply.model_json_schema(),
         "statuses": STATUSES,

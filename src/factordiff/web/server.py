@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from factordiff.errors import FactorDiffError, MissingDependency
-from factordiff.web.about import about_server, fitting_methods
+from factordiff.text.windows import LENGTH
+from factordiff.web.about import about_server, about_texts, fitting_methods
 from factordiff.web.endpoint import RunEndpoint
+from factordiff.web.infilling import asked_infill
 from factordiff.web.library import Library
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.middleware import Protected, refusal
-from factordiff.web.registry import ExpertRegistry
-from factordiff.web.schema import api_schema, request_schema, tell_schema
+from factordiff.web.registry import ExpertRegistry, text_experts, text_names
+from factordiff.web.schema import api_schema, infill_schema, request_schema, tell_schema
 from factordiff.web.site import STATIC
 from factordiff.web.solving import asked_solve
 from factordiff.web.story_list import stories_for
@@ -49,6 +51,13 @@ def build_server(
     worker = Worker(bounds.queue, on_fault)
     under_way: Counter[str] = Counter()
     solving = RunEndpoint(worker, bounds, lambda body: asked_solve(body, registry, bounds), under_way)
+
+    def readers() -> ExpertRegistry:
+        return text_experts(registry.device)
+
+    infilling = RunEndpoint(
+        worker, bounds, lambda body: asked_infill(body, text_names(), readers, bounds), under_way
+    )
     telling = RunEndpoint(worker, bounds, lambda body: asked_story(body, registry, tasks, bounds), under_way)
 
     @asynccontextmanager
@@ -76,11 +85,20 @@ def build_server(
     @app.get(f"{PREFIX}/methods")
     def methods(experts: str) -> Response:
         """Which methods take these experts (names joined by commas); a reason where one does not."""
+        names = experts.split(",")
         try:
-            found = fitting_methods(registry, experts.split(","))
+            if set(names) <= set(text_names()):
+                found = fitting_methods(readers(), names, (1, LENGTH))
+            else:
+                found = fitting_methods(registry, names)
         except FactorDiffError as error:
             return sentence(404, str(error))
         return JSONResponse({"version": API_VERSION, "methods": found})
+
+    @app.get(f"{PREFIX}/texts")
+    def texts() -> dict[str, Any]:
+        """What there is for texts: experts, methods, letters, passages to begin with."""
+        return about_texts(readers(), bounds)
 
     @app.get(f"{PREFIX}/schema")
     def schema() -> dict[str, Any]:
@@ -125,6 +143,7 @@ def build_server(
         return sentence(422, f"{first['loc'][-1]}: {first['msg']}")
 
     app.router.routes.append(Route(f"{PREFIX}/solve", solving))
+    app.router.routes.append(Route(f"{PREFIX}/infill", infilling))
     app.router.routes.append(Route(f"{PREFIX}/tell", telling))
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     _describe_runs(app, bounds)
@@ -137,6 +156,7 @@ def _describe_runs(app: Any, limits: Limits) -> None:
     generate = app.openapi
     asked = {
         "solve": ("Solve one test input", request_schema(limits)),
+        "infill": ("Fill in what is hidden of a text", infill_schema(limits)),
         "tell": ("One run of a story", tell_schema()),
     }
 

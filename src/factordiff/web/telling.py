@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from factordiff.arc.grid import LONGEST_SHOWN
 from factordiff.errors import InvalidInput
 from factordiff.schema.bound import shown
+from factordiff.web.asked_method import validated
 from factordiff.web.endpoint import Asked
 from factordiff.web.library import Library
 from factordiff.web.limits import Limits
 from factordiff.web.registry import ExpertRegistry
-from factordiff.web.request import validated
 from factordiff.web.run import Work
 from factordiff.web.story_list import tellable
 

@@ -23,6 +23,7 @@ async function get(path) {
 
 export const about = () => get("about");
 export const stories = () => get("stories");
+export const texts = () => get("texts"); // what there is for texts
 export const methods = async (experts) => (await get(`methods?experts=${experts.map(encodeURIComponent).join(",")}`)).methods;
 export const tasks = async () => (await get("tasks")).tasks;
 export const task = async (id, source, number) =>
@@ -62,4 +63,5 @@ async function run(path, request, onEvent, signal) {
 }
 
 export const solve = (...asked) => run("solve", ...asked);
+export const infill = (...asked) => run("infill", ...asked);
 export const tell = (...asked) => run("tell", ...asked); // one run of a story

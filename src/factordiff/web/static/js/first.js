@@ -36,6 +36,12 @@ function look(panel, cell) {
   show();
 }
 
+// Where a story can be gone on with: single tasks in the workbench, texts where a server fills them in, mosaics nowhere.
+function placeToTry(story) {
+  if (story.kind === "grid") return solves ? `workbench.html#story=${encodeURIComponent(story.name)}` : null;
+  return story.kind === "text" && !recorded ? `texts.html#example=${encodeURIComponent(story.candidates[0].id)}` : null;
+}
+
 async function open(story) {
   asking?.abort();
   const control = new AbortController();
@@ -48,8 +54,9 @@ async function open(story) {
   by("caption").textContent = recorded ? story.intro : "Asking the experts…";
   by("panels").replaceChildren();
   for (const card of by("cards").children) card.setAttribute("aria-pressed", card.dataset.name === story.name);
-  by("try").href = `workbench.html#story=${encodeURIComponent(story.name)}`;
-  by("try").hidden = !solves || story.kind !== "grid"; // the workbench has single tasks only
+  const place = placeToTry(story);
+  by("try").hidden = !place;
+  if (place) by("try").href = place;
   drawQuestion(by("task"), story.candidates[0].picture); // something to look at while they think
   let steps = 0;
   const told = await tell(story, control.signal, (event) => {

@@ -102,6 +102,7 @@ class TextPanel extends Panel {
   #speaker({ step, place }) {
     if (this.run.experts.length < 2) return "alone";
     const weights = step.weights?.map((hundredths) => hundredths[place]);
+    if (!weights && !step.routing) return "shared";
     const expert = weights ? weights.indexOf(Math.max(...weights)) : step.routing[place];
     return weights && weights[expert] < MOST ? "shared" : expert;
   }
@@ -115,7 +116,7 @@ class TextPanel extends Panel {
     const { run, picture } = this;
     const counts = new Map([...run.experts.keys(), "shared"].map((speaker) => [speaker, 0]));
     for (const cell of this.text.characters.keys()) {
-      const word = decided.get(cell);
+      const word = x[cell] === picture.mask ? null : decided.get(cell); // a window's last quarter is hidden again
       const speaker = word ? this.#speaker(word) : null;
       counts.set(speaker, (counts.get(speaker) ?? 0) + 1);
       const miss = over && x[cell] !== picture.rightAt(cell);

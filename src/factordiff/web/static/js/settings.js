@@ -30,6 +30,7 @@ const RULES = {
 };
 const NUMBERS = { confidence: ["Steps T", 25], ancestral: ["Steps T", 25], margin: ["Margin above", 0.995], product: ["Chance", 0.995], frechet: ["Chance", 0.995], entropy: ["Nats", 0.005] };
 const FACTORS = { pixel: "each cell", row: "rows", column: "columns", "block:2x2": "blocks of 2 × 2", "block:3x3": "blocks of 3 × 3", "block:5x5": "blocks of 5 × 5", component: "objects of the input", whole: "the whole grid" };
+const IN_A_LINE = { pixel: "each character", whole: "the whole text" };
 const OVERLAPPING = { "near:1": "neighbours within 1", "near:2": "neighbours within 2", "near:3": "neighbours within 3" };
 
 const fits = new Map(); // experts -> {method: reason | null}, as the server says
@@ -165,7 +166,7 @@ export class SettingsForm {
     const take = (value) => { settings.options[option.name] = value; this.#set({}, false); };
     const value = settings.options[option.name] ?? option.default;
     if (option.kind === "choice") return [this.#field(title, this.#choice(option.name, Object.fromEntries(option.choices.map((one) => [one, one])), value, take))];
-    if (option.kind === "factors") return [this.#field(title, this.#choice(option.name, { ...FACTORS, ...(option.default.startsWith("near") ? OVERLAPPING : {}) }, value, take))];
+    if (option.kind === "factors") return [this.#field(title, this.#choice(option.name, { ...(this.about.letters ? IN_A_LINE : FACTORS), ...(option.default.startsWith("near") ? OVERLAPPING : {}) }, value, take))];
     return [this.#field(title, this.#number(option.name, value, bounds, take, title))];
   }
 

@@ -1,6 +1,7 @@
 // Everything that a link restores, and how it travels in the address.
 
 import { SIDE } from "./grid.js";
+import { unpacked } from "./link.js";
 import { numbersOf } from "./settings.js";
 
 const VERSION = 2;
@@ -43,10 +44,8 @@ export function freshState(about) {
   };
 }
 
-// The request that a lane's settings make: options that the method does not take are left out.
-export function requestOf(state, settings, about) {
-  const given = Object.keys(state.given).length ? Array.from({ length: SIDE }, () => Array(SIDE).fill(null)) : null;
-  for (const [cell, color] of Object.entries(state.given)) given[Math.floor(cell / SIDE)][cell % SIDE] = color;
+// Who answers and how, as a request spells it: options that the method does not take are left out.
+export function methodOf(settings, about) {
   const options = {};
   for (const option of about.methods.find((one) => one.name === settings.method).options) {
     const value = settings.options[option.name];
@@ -56,16 +55,19 @@ export function requestOf(state, settings, about) {
       : value;
   }
   return {
-    version: 1,
-    task: state.task.content,
-    test: state.test,
     experts: settings.experts,
     method: settings.method,
     ...options,
     reveal: settings.number === null ? settings.rule : `${settings.rule}:${settings.number}`,
     seed: settings.seed,
-    given,
   };
+}
+
+// The request that a lane's settings make.
+export function requestOf(state, settings, about) {
+  const given = Object.keys(state.given).length ? Array.from({ length: SIDE }, () => Array(SIDE).fill(null)) : null;
+  for (const [cell, color] of Object.entries(state.given)) given[Math.floor(cell / SIDE)][cell % SIDE] = color;
+  return { version: 1, task: state.task.content, test: state.test, ...methodOf(settings, about), given };
 }
 
 // The settings that a request spells, as the form keeps them; what is not offered here is left to the page.
@@ -75,27 +77,14 @@ export function settingsOf({ experts, method: wanted, reveal, given, ...options 
   return { ...freshSettings(about), experts, method, rule, number: number === undefined ? null : Number(number), options: numbersOf({ experts, options }) };
 }
 
-async function through(stream, bytes) {
-  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
-}
-
-export async function toLink(state) {
+// What a link keeps: of a task that the server has, its name alone.
+export function keptState(state) {
   const kept = { ...state, task: { ...state.task } };
-  if (!state.edited && state.task.id) delete kept.task.content; // the server has it
-  const packed = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(kept)));
-  return btoa(String.fromCharCode(...packed)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  if (!state.edited && state.task.id) delete kept.task.content;
+  return kept;
 }
 
-export async function fromLink(text, about) {
-  let parsed;
-  try {
-    const packed = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-    parsed = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), packed)));
-  } catch {
-    throw new Error("This link is damaged: part of it may be missing. The page starts afresh.");
-  }
-  return checkedState(parsed, about);
-}
+export const fromLink = async (text, about) => checkedState(await unpacked(text), about);
 
 // A state that was kept somewhere: of this version, and with experts that are here.
 export function checkedState(parsed, about) {

@@ -10,11 +10,12 @@ import { SIDE } from "./grid.js";
 import { inspect } from "./inspector.js";
 import { listenToKeys } from "./keyboard.js";
 import { Lane } from "./lane.js";
+import { copyLink } from "./link.js";
 import { rememberedLooks, usePalette, useTheme } from "./looks.js";
 import { Player } from "./player.js";
 import { save, saveFilm, savePicture, saveTrace } from "./saving.js";
 import { SettingsForm } from "./settings.js";
-import { checkedState, freshState, fromLink, otherWay, readTask, requestOf, settingsOf, toLink } from "./state.js";
+import { checkedState, freshState, fromLink, keptState, otherWay, readTask, requestOf, settingsOf } from "./state.js";
 import { Undo } from "./undo.js";
 
 const by = (id) => document.getElementById(id);
@@ -301,18 +302,7 @@ function summary(lane) {
   return `${lane.settings.method}: ${first}${second}`;
 }
 
-async function copyLink() {
-  const packed = await toLink({ ...state, step: state.solved ? player.at : null, palette: by("palette").value });
-  const link = `${location.origin}${location.pathname}#s=${packed}`;
-  history.replaceState(null, "", link);
-  try {
-    await navigator.clipboard.writeText(link);
-    by("copy-link").textContent = "Copied";
-  } catch {
-    by("copy-link").textContent = "In the address bar";
-  }
-  setTimeout(() => { by("copy-link").textContent = "Copy link"; }, 2000);
-}
+const linked = () => ({ ...keptState(state), step: state.solved ? player.at : null, palette: by("palette").value });
 
 const truthAndInput = () => state.task.content.test[state.test];
 const taskName = () => state.task.id ?? "own-task";
@@ -322,7 +312,7 @@ function wire() {
   by("alert").querySelector("button").addEventListener("click", calm);
   on("palette", "change", (event) => usePalette(event.target.value));
   on("theme", "change", (event) => useTheme(event.target.value));
-  on("copy-link", "click", copyLink);
+  on("copy-link", "click", () => copyLink(linked(), by("copy-link")));
   on("show-keys", "click", () => by("keys").showModal());
   const gallery = new Gallery(listing, guarded((id) => { leaveAddress(); return openTask(id, "rearc", 0); }));
   on("choose", "click", () => gallery.open());
@@ -395,10 +385,10 @@ async function openStory(name) {
 
 // The state that a link spells; it is solved again, and shown at the step it was.
 async function openLink(packed) {
-  const linked = await fromLink(packed, about);
-  const { step, solved: wasSolved, task } = linked;
+  const found = await fromLink(packed, about);
+  const { step, solved: wasSolved, task } = found;
   if (!task.content) task.content = await api.task(task.id, task.source, task.number);
-  take(linked);
+  take(found);
   if (!wasSolved) return;
   await solve();
   if (step !== null) player.go(step);
