@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from factordiff.web import server
 from tests.web.serving import Served, serve
-from tests.web.stubs import copying
+from tests.web.stubs import SPELLERS, copying, spellers
 
 collect_ignore = [] if os.environ.get("FACTORDIFF_BROWSER") else ["browser"]
 
@@ -17,4 +18,13 @@ collect_ignore = [] if os.environ.get("FACTORDIFF_BROWSER") else ["browser"]
 def served() -> Iterator[Served]:
     """A server with two quick experts that copy the query."""
     with serve(copying()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reading() -> Iterator[Served]:
+    """The same, and two experts of text that spell the alphabet."""
+    with pytest.MonkeyPatch.context() as patch, serve(copying()) as running:
+        patch.setattr(server, "text_experts", lambda device: spellers())
+        patch.setattr(server, "text_names", lambda: list(SPELLERS))
         yield running

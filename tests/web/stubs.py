@@ -11,6 +11,7 @@ from torch import Tensor
 
 from factordiff.arc.grid import CELLS, COLORS, SIDE, to_canvas
 from factordiff.experts.condition import Condition
+from factordiff.text.alphabet import BYTES, LETTERS
 from factordiff.web.registry import ExpertRegistry, RegisteredExpert
 
 CELL = torch.arange(CELLS)
@@ -110,3 +111,40 @@ def task(side: int = 3, color: int = 4) -> dict:
         "train": [{"input": [[1, 2], [3, 4]], "output": [[1, 2], [3, 4]]}],
         "test": [{"input": grid, "output": grid}],
     }
+
+
+FIRST, SECOND = "abcdefghij", "klmnopqrst"
+
+
+class Speller:
+    """Expects the alphabet over and over, counted from the last given letter; surer of its own letters."""
+
+    vocabulary = BYTES
+
+    def __init__(self, own: str) -> None:
+        self.own = torch.tensor([LETTERS.index(letter) for letter in own])
+
+    def encode(self, condition: None) -> None:
+        assert condition is None
+
+    def log_probs(self, x_t: Tensor, encoded: None) -> Tensor:
+        known = torch.where(x_t == BYTES.mask, -1, torch.arange(x_t.shape[1])).cummax(-1).values.clamp(min=0)
+        letter = x_t.gather(1, known).clamp(max=BYTES.size - 1)
+        expected = (letter - LETTERS.index("a") + torch.arange(x_t.shape[1]) - known) % 20 + LETTERS.index(
+            "a"
+        )
+        # Further away from what is known it is less sure, so that a window takes several steps.
+        sure = torch.where(torch.isin(expected, self.own), 0.995, 0.6) - 0.001 * (
+            torch.arange(x_t.shape[1]) - known
+        )
+        rest = ((1 - sure) / (BYTES.size - 1)).unsqueeze(-1).expand(*x_t.shape, BYTES.size)
+        return rest.clone().scatter(-1, expected.unsqueeze(-1), sure.unsqueeze(-1)).log()
+
+
+SPELLERS = {"first": Speller(FIRST), "second": Speller(SECOND)}
+
+
+def spellers() -> ExpertRegistry:
+    about = {"backbone": "stub", "parameters": None}
+    entries = [RegisteredExpert(name, one, about=about) for name, one in SPELLERS.items()]
+    return ExpertRegistry(entries, vocabulary=BYTES)

@@ -18,6 +18,12 @@ VALID = {
     "given": [[None, 2, None, *[0] * 7], *[[0] * 10] * 9], "attempt": 2, "evidence": False,
     "stream": False, "detail": False, "deadline": 5.0,
 }  # fmt: skip
+VALID_TEXT = {
+    "version": 1, "text": "return the value", "hidden": [[2, 4], [8, 12]], "experts": ["first", "second"],
+    "method": "soft-routing", "temperatures": {"first": 0.5}, "reveal": "confidence:2", "seed": 3, "stream": False,
+    "detail": False, "deadline": 5.0,
+}  # fmt: skip
+VALID_OF = {"solve": VALID, "infill": VALID_TEXT}
 ODD = [
     None, True, False, 0, -1, 1, 3.5, 1e308, -1e308, 2**63, 10**200, "", "x", "routing", "\u0000", "\ud800", "é" * 50,
     [], {}, [[]],
@@ -32,11 +38,11 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
     return [path, *(deeper for key, part in inside for deeper in places(part, (*path, key)))]
 
 
-def mutated(rng: random.Random) -> bytes:
+def mutated(rng: random.Random, valid: dict) -> bytes:
     """A valid body with a few things replaced, removed, doubled; sometimes its text is damaged as well."""
-    body = copy.deepcopy(VALID)
+    body = copy.deepcopy(valid)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        key = rng.choice(list(body) or ["task"])
+        key = rng.choice(list(body) or ["seed"])
         path = rng.choice(places(body.setdefault(key, 0), (key,)))
         holder = body
         for key in path[:-1]:
@@ -60,13 +66,13 @@ def mutated(rng: random.Random) -> bytes:
     return text
 
 
-def fuzz(served: Served, count: int, seed: int) -> None:
+def fuzz(served: Served, address: str, count: int, seed: int) -> None:
     rng = random.Random(seed)
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
     seen: dict[int, int] = {}
     for _ in range(count):
-        body = mutated(rng)
-        reply = ask(connection, "POST", "/api/v1/solve", body)
+        body = mutated(rng, VALID_OF[address])
+        reply = ask(connection, "POST", f"/api/v1/{address}", body)
         seen[reply.status] = seen.get(reply.status, 0) + 1
         assert reply.status in (200, 422), (reply.status, body, reply.body)
         assert b"Traceback" not in reply.body
@@ -79,9 +85,14 @@ def fuzz(served: Served, count: int, seed: int) -> None:
 
 
 def test_a_thousand_bodies(served: Served) -> None:
-    fuzz(served, 1_000, seed=1)
+    fuzz(served, "solve", 1_000, seed=1)
+
+
+def test_some_texts(reading: Served) -> None:
+    fuzz(reading, "infill", 300, seed=1)
 
 
 @pytest.mark.slow
-def test_ten_thousand_bodies(served: Served) -> None:
-    fuzz(served, 10_000, seed=2)
+def test_ten_thousand_bodies(reading: Served) -> None:
+    fuzz(reading, "solve", 10_000, seed=2)
+    fuzz(reading, "infill", 3_000, seed=2)

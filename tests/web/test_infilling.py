@@ -3,60 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from factordiff.team.infill import infill
 from factordiff.team.team import Team
 from factordiff.text.alphabet import BYTES, LETTERS, values
 from factordiff.text.windows import LENGTH
-from factordiff.web import server
 from factordiff.web.about import about_texts
 from factordiff.web.infilling import LONGEST, asked_infill
 from factordiff.web.limits import Limits
-from factordiff.web.registry import ExpertRegistry, RegisteredExpert, text_experts
-from tests.web.serving import Reply, Served, serve
-from tests.web.test_stories import TASK, halves
-
-FIRST, SECOND = "abcdefghij", "klmnopqrst"
-
-
-class Speller:
-    """Expects the alphabet over and over, counted from the last given letter; surer of its own letters."""
-
-    vocabulary = BYTES
-
-    def __init__(self, own: str) -> None:
-        self.own = torch.tensor([LETTERS.index(letter) for letter in own])
-
-    def encode(self, condition: None) -> None:
-        assert condition is None
-
-    def log_probs(self, x_t: Tensor, encoded: None) -> Tensor:
-        known = torch.where(x_t == BYTES.mask, -1, torch.arange(x_t.shape[1])).cummax(-1).values.clamp(min=0)
-        letter = x_t.gather(1, known).clamp(max=BYTES.size - 1)
-        expected = (letter - LETTERS.index("a") + torch.arange(x_t.shape[1]) - known) % 20 + LETTERS.index(
-            "a"
-        )
-        # Further away from what is known it is less sure, so that a window takes several steps.
-        sure = torch.where(torch.isin(expected, self.own), 0.995, 0.6) - 0.001 * (
-            torch.arange(x_t.shape[1]) - known
-        )
-        rest = ((1 - sure) / (BYTES.size - 1)).unsqueeze(-1).expand(*x_t.shape, BYTES.size)
-        return rest.clone().scatter(-1, expected.unsqueeze(-1), sure.unsqueeze(-1)).log()
-
-
-SPELLERS = {"first": Speller(FIRST), "second": Speller(SECOND)}
-
-
-def spellers() -> ExpertRegistry:
-    about = {"backbone": "stub", "parameters": None}
-    entries = [RegisteredExpert(name, one, about=about) for name, one in SPELLERS.items()]
-    return ExpertRegistry(entries, vocabulary=BYTES)
+from factordiff.web.registry import ExpertRegistry, text_experts
+from tests.web.serving import Reply, Served
+from tests.web.stubs import FIRST, SECOND, spellers
 
 
 def text_of(length: int) -> str:
@@ -71,17 +32,8 @@ def run(registry: ExpertRegistry | None = None, **body: object) -> list[dict]:
     return events
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "text_experts", lambda device: spellers())
-        patch.setattr(server, "text_names", lambda: list(SPELLERS))
-        with serve(halves(TASK)) as running:
-            yield running
-
-
-def ask(served: Served, **body: object) -> Reply:
-    return served.ask("POST", "/api/v1/infill", body)
+def ask(reading: Served, **body: object) -> Reply:
+    return reading.ask("POST", "/api/v1/infill", body)
 
 
 @pytest.mark.parametrize("method", ["routing", "soft-routing", "mixture", "evidence", "vote", "hex"])
@@ -136,14 +88,14 @@ def test_only_the_likeliest_letters_are_sent() -> None:
     assert LETTERS[likeliest[0][0]] == "f"
 
 
-def test_over_a_connection(served: Served) -> None:
+def test_over_a_connection(reading: Served) -> None:
     body = {"text": text_of(40), "hidden": [[4, 20]], "experts": ["first", "second"]}
-    events = ask(served, **body).events
+    events = ask(reading, **body).events
     assert [event["event"] for event in (events[0], events[-1])] == ["start", "answer"]
-    assert ask(served, **body, stream=False).json["text"] == text_of(40)
-    told = served.ask("GET", "/api/v1/texts").json
+    assert ask(reading, **body, stream=False).json["text"] == text_of(40)
+    told = reading.ask("GET", "/api/v1/texts").json
     assert [one["name"] for one in told["experts"]] == ["first", "second"]
-    described = served.ask("GET", "/api/v1/openapi.json").json["paths"]["/api/v1/infill"]["post"]
+    described = reading.ask("GET", "/api/v1/openapi.json").json["paths"]["/api/v1/infill"]["post"]
     schema = described["requestBody"]["content"]["application/json"]["schema"]
     assert schema["required"] == ["text", "hidden"]
     assert "temperatures" in schema["properties"]  # the methods' own options
@@ -176,8 +128,8 @@ def test_over_a_connection(served: Served) -> None:
         ({"text": "abc"}, "hidden: it is missing"),
     ],
 )
-def test_anything_else_is_refused(served: Served, body: dict, reason: str) -> None:
-    reply = ask(served, **body)
+def test_anything_else_is_refused(reading: Served, body: dict, reason: str) -> None:
+    reply = ask(reading, **body)
     assert reply.status == 422
     assert reply.json["reason"].startswith(reason), reply.json["reason"]
     assert len(reply.json["reason"]) < 400
@@ -194,8 +146,8 @@ def test_the_shipped_experts_fill_in_their_passages() -> None:
     assert answer["right"]  # as the story of it says
 
 
-def test_methods_say_whether_they_take_experts_of_text(served: Served) -> None:
-    found = served.ask("GET", "/api/v1/methods?experts=first,second").json["methods"]
+def test_methods_say_whether_they_take_experts_of_text(reading: Served) -> None:
+    found = reading.ask("GET", "/api/v1/methods?experts=first,second").json["methods"]
     assert found["routing"] is None
     assert found["views"].startswith("method: 'views' takes")
     assert (
