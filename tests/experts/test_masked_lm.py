@@ -345,3 +345,73 @@ def test_logits_that_are_none_are_refused() -> None:
             MaskedLanguageModel(Wrong(what)).log_probs(CELLS, None)
     with pytest.raises(InvalidInput, match="those of expert 0 contain NaN"):
         compose([MaskedLanguageModel(Wrong(lambda logits: logits * torch.nan))]).sample(CELLS)
+
+
+def test_ids_that_no_word_has_are_never_written() -> None:
+    """Models have more ids than their tokenizers have words: LLaDA's 126,464, for one."""
+    words = {f"w{number}": number for number in range(30)}
+    model = tiny("Bert")
+    expert = MaskedLanguageModel(model, tokenizer=Tokenizer(words, [MASK]))
+    said = expert.log_probs(CELLS, None)
+    assert (said[..., 30:] == -torch.inf).all()
+    assert (said[..., :MASK] > -torch.inf).all()
+    team = compose([expert])
+    assert (team.sample(torch.full((8, 6), VOCABULARY), temperature=1.0).x_0 < 30).all()
+    # Whoever says which ids are values has said that they mean something.
+    chosen = MaskedLanguageModel(model, [7, 35], tokenizer=Tokenizer(words, [MASK]))
+    assert (chosen.log_probs(torch.tensor([[2]]), None) > -torch.inf).all()
+
+
+def test_cells_that_were_to_be_hidden_are_not_taken_for_given_ones() -> None:
+    words = {f"w{number}": number for number in range(30)}
+    team = compose([MaskedLanguageModel(tiny("Bert"), tokenizer=Tokenizer(words, [MASK]))])
+    ids = torch.tensor([[7, MASK, 9]])
+    sentence = r"cells: some hold the id 4, the model's own mask; .* torch.where\(ids == 4, 40, ids\)"
+    with pytest.raises(InvalidInput, match=sentence):
+        team.sample(ids)
+    with pytest.raises(InvalidInput, match=sentence):
+        compose([*team.experts, *team.experts]).fit((ids.expand(8, -1),))
+    assert (team.sample(torch.where(ids == MASK, VOCABULARY, ids)).x_0 != VOCABULARY).all()
+    with pytest.raises(InvalidInput, match="cells: some hold the id 30, which no word of the tokenizer has"):
+        team.sample(torch.tensor([[7, 30, 9]]))  # one past the last word is not one past the last id
+    # A mask that is no value, since it stands behind the last id, is as good as any.
+    behind = MaskedLanguageModel(tiny("Bert", vocab_size=41), range(40), mask_token=40)
+    assert (compose([behind]).sample(torch.tensor([[7, 40, 9]])).x_0 < 40).all()
+
+
+class Returning(nn.Module):
+    """A model that returns its logits in another form."""
+
+    def __init__(self, form: Any) -> None:
+        super().__init__()
+        self.inner, self.form = tiny("Bert"), form
+        self.config = self.inner.config
+
+    def forward(self, input_ids: Tensor) -> Any:
+        return self.form(self.inner(input_ids=input_ids).logits)
+
+
+@pytest.mark.parametrize("form", [lambda it: (it, None), lambda it: {"logits": it}, lambda it: it])
+def test_logits_are_found_in_what_models_return(form: Any) -> None:
+    said = MaskedLanguageModel(Returning(form), mask_token=MASK).log_probs(CELLS, None)
+    assert torch.equal(said, MaskedLanguageModel(tiny("Bert"), mask_token=MASK).log_probs(CELLS, None))
+
+
+def test_what_holds_no_logits_is_refused() -> None:
+    for form in (lambda it: None, lambda it: {"scores": it}, lambda it: ()):
+        with pytest.raises(InvalidInput, match=r"model: expected logits, or an output with `.logits`, got"):
+            MaskedLanguageModel(Returning(form), mask_token=MASK).log_probs(CELLS, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"suppressed": [77]}, "suppressed: expected ids of tokens, 0 .. 39, got 77"),
+        ({"prefix": [99]}, "prefix: expected ids of tokens, 0 .. 39, got 99"),
+        ({"mask_token": -1}, "mask_token: expected ids of tokens, whole numbers, got -1"),
+        ({"adapter": ""}, r"adapter: expected one of the model's \(none\), got ''"),
+    ],
+)
+def test_what_is_no_id_of_the_model_is_refused(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        MaskedLanguageModel(tiny("Bert"), **{"mask_token": MASK, **settings})
