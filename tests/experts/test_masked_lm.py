@@ -379,6 +379,29 @@ def test_cells_that_were_to_be_hidden_are_not_taken_for_given_ones() -> None:
     assert (compose([behind]).sample(torch.tensor([[7, 40, 9]])).x_0 < 40).all()
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_of_different_lengths_are_filled_as_each_alone(family: str) -> None:
+    mask = VOCABULARY
+    settings: dict[str, Any] = {"mask_token": MASK, "suppressed": [PAD]}
+    short, long = [7, mask, 9], [mask, 8, mask, 12, 13]
+    together = torch.tensor([[*short, PAD, PAD], long])
+    padded = {
+        "input_ids": torch.tensor([[PAD, 20], [21, 22]]),
+        "attention_mask": torch.tensor([[0, 1], [1, 1]]),
+    }
+    model = tiny(family)
+    expert, blind = MaskedLanguageModel(model, pad=PAD, **settings), MaskedLanguageModel(model, **settings)
+    for prompt, own in ((None, (None, None)), (padded, (torch.tensor([[20]]), torch.tensor([[21, 22]])))):
+        said = expert.log_probs(together, prompt)
+        for row, text in enumerate((short, long)):
+            alone = blind.log_probs(torch.tensor([text]), own[row])[0]
+            assert torch.allclose(said[row, : len(text)], alone, atol=1e-4)
+    assert not torch.allclose(blind.log_probs(together, padded)[0, :3], said[0, :3], atol=1e-3)
+    assert compose([expert]).sample(together).x_0[0, 3:].tolist() == [PAD, PAD]
+    with pytest.raises(InvalidInput, match="pad: expected the id of one of the tokens, got 99"):
+        MaskedLanguageModel(model, mask_token=MASK, pad=99)
+
+
 class Returning(nn.Module):
     """A model that returns its logits in another form."""
 

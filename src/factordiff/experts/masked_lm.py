@@ -47,11 +47,12 @@ class MaskedLanguageModel:
     `attention_mask` of padded ones.
 
     `shifted`: logits at a position speak of the next one (Dream). `end`: the id that ends a text; after it there is
-    nothing else. `tokenizer`: tells the mask, the special tokens and the ids that no word has, which are suppressed but
-    for `end`, and what the values mean, so that models of different tokenizers are told apart. `adapter`: of a PEFT
-    model, the one to use, or "" for none of them. `prompt_cache`: the prompt is read once, and its keys and values are
-    kept for every pass, where the model can (`past_key_values`). Where attention goes both ways that is an
-    approximation: the prompt was then read without the text behind it.
+    nothing else. `pad`: the id in given cells behind shorter texts, at which the model does not look. `tokenizer`:
+    tells the mask, the special tokens and the ids that no word has, which are suppressed but for `end`, and what the
+    values mean, so that models of different tokenizers are told apart. `adapter`: of a PEFT model, the one to use, or
+    "" for none of them. `prompt_cache`: the prompt is read once, and its keys and values are kept for every pass, where
+    the model can (`past_key_values`). Where attention goes both ways that is an approximation: the prompt was then read
+    without the text behind it.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class MaskedLanguageModel:
         suppressed: Sequence[int] = (),
         shifted: bool = False,
         end: int | None = None,
+        pad: int | None = None,
         tokenizer: Any = None,
         adapter: str | None = None,
         prompt_cache: bool = False,
@@ -85,7 +87,7 @@ class MaskedLanguageModel:
         else:
             special -= set(tokens)
         never = {self.mask_token, *check_ids("suppressed", suppressed, model), *special, *self._meaningless}
-        never -= {end}
+        never = (never | {pad}) - {end}
         if len(set(self.tokens)) != len(self.tokens) or (
             tokens is not None and self.mask_token in self.tokens
         ):
@@ -94,12 +96,15 @@ class MaskedLanguageModel:
             )
         if end is not None and end not in self.tokens:
             raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")
+        if pad is not None and pad not in self.tokens:
+            raise InvalidInput(f"pad: expected the id of one of the tokens, got {pad}")
         peft = getattr(model, "peft_config", {})
         if (adapter and adapter not in peft) or (adapter == "" and not hasattr(model, "disable_adapter")):
             known = ", ".join(peft) or "none"
             raise InvalidInput(f"adapter: expected one of the model's ({known}), got {adapter!r}")
         self.vocabulary = Vocabulary(len(self.tokens))
         self.end = None if end is None else self.tokens.index(end)
+        self.pad = None if pad is None else self.tokens.index(pad)
         self._never = [value for value, token in enumerate(self.tokens) if token in never]
         self._last = max(self.tokens)
         size = getattr(getattr(model, "config", None), "vocab_size", None)
@@ -218,9 +223,13 @@ class MaskedLanguageModel:
         inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
         check_length(self.model, inputs["input_ids"].shape[1])
-        if isinstance(encoded, dict) and "attention_mask" in encoded:
+        padded = isinstance(encoded, dict) and "attention_mask" in encoded
+        if padded or self.pad is not None:
             there = torch.ones_like(inputs["input_ids"])
-            there[:, len(self.prefix) : first] = encoded["attention_mask"]
+            if isinstance(encoded, dict) and padded:
+                there[:, len(self.prefix) : first] = encoded["attention_mask"]
+            if self.pad is not None:
+                there[:, first : first + x_t.shape[1]] = x_t != self.pad
             inputs["attention_mask"] = there
             inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
         return inputs, first
