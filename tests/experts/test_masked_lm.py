@@ -402,6 +402,19 @@ def test_texts_of_different_lengths_are_filled_as_each_alone(family: str) -> Non
         MaskedLanguageModel(model, mask_token=MASK, pad=99)
 
 
+def test_a_model_whose_dropout_draws_is_refused() -> None:
+    """As PEFT leaves them, and every class of one's own."""
+    model = tiny("Bert")
+    team = compose([MaskedLanguageModel(model, mask_token=MASK)])
+    model.train()
+    with pytest.raises(
+        InvalidInput, match=r"BertForMaskedLM is in training mode, .* call its eval\(\) first"
+    ):
+        team.sample(CELLS)
+    model.eval()
+    assert (team.sample(CELLS).x_0 != VOCABULARY).all()
+
+
 class Returning(nn.Module):
     """A model that returns its logits in another form."""
 

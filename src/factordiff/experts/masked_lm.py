@@ -125,7 +125,13 @@ class MaskedLanguageModel:
         return None if self.tokenizer is None else self.tokenizer.get_vocab()
 
     def check_given(self, x_t: Tokens) -> None:
-        """Refuse given cells that hold an id without a meaning: most likely they were to be hidden."""
+        """Refuse given cells that hold an id without a meaning, most likely to be hidden; and a model in training."""
+        modules = self.model.modules() if isinstance(self.model, torch.nn.Module) else ()
+        if any(isinstance(one, torch.nn.Dropout) and one.training and one.p > 0 for one in modules):
+            raise InvalidInput(
+                f"model: {type(self.model).__name__} is in training mode, so its dropout would change every "
+                "answer; call its eval() first"
+            )
         held = {int(one) for one in x_t.unique()} & self._meaningless
         if held:
             one, mask = min(held), self.vocabulary.mask
