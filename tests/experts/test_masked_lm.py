@@ -345,3 +345,109 @@ def test_logits_that_are_none_are_refused() -> None:
             MaskedLanguageModel(Wrong(what)).log_probs(CELLS, None)
     with pytest.raises(InvalidInput, match="those of expert 0 contain NaN"):
         compose([MaskedLanguageModel(Wrong(lambda logits: logits * torch.nan))]).sample(CELLS)
+
+
+def test_ids_that_no_word_has_are_never_written() -> None:
+    """Models have more ids than their tokenizers have words: LLaDA's 126,464, for one."""
+    words = {f"w{number}": number for number in range(30)}
+    model = tiny("Bert")
+    expert = MaskedLanguageModel(model, tokenizer=Tokenizer(words, [MASK]))
+    said = expert.log_probs(CELLS, None)
+    assert (said[..., 30:] == -torch.inf).all()
+    assert (said[..., :MASK] > -torch.inf).all()
+    team = compose([expert])
+    assert (team.sample(torch.full((8, 6), VOCABULARY), temperature=1.0).x_0 < 30).all()
+    # Whoever says which ids are values has said that they mean something.
+    chosen = MaskedLanguageModel(model, [7, 35], tokenizer=Tokenizer(words, [MASK]))
+    assert (chosen.log_probs(torch.tensor([[2]]), None) > -torch.inf).all()
+
+
+def test_cells_that_were_to_be_hidden_are_not_taken_for_given_ones() -> None:
+    words = {f"w{number}": number for number in range(30)}
+    team = compose([MaskedLanguageModel(tiny("Bert"), tokenizer=Tokenizer(words, [MASK]))])
+    ids = torch.tensor([[7, MASK, 9]])
+    sentence = r"cells: some hold the id 4, the model's own mask; .* torch.where\(ids == 4, 40, ids\)"
+    with pytest.raises(InvalidInput, match=sentence):
+        team.sample(ids)
+    with pytest.raises(InvalidInput, match=sentence):
+        compose([*team.experts, *team.experts]).fit((ids.expand(8, -1),))
+    assert (team.sample(torch.where(ids == MASK, VOCABULARY, ids)).x_0 != VOCABULARY).all()
+    with pytest.raises(InvalidInput, match="cells: some hold the id 30, which no word of the tokenizer has"):
+        team.sample(torch.tensor([[7, 30, 9]]))  # one past the last word is not one past the last id
+    # A mask that is no value, since it stands behind the last id, is as good as any.
+    behind = MaskedLanguageModel(tiny("Bert", vocab_size=41), range(40), mask_token=40)
+    assert (compose([behind]).sample(torch.tensor([[7, 40, 9]])).x_0 < 40).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_of_different_lengths_are_filled_as_each_alone(family: str) -> None:
+    mask = VOCABULARY
+    settings: dict[str, Any] = {"mask_token": MASK, "suppressed": [PAD]}
+    short, long = [7, mask, 9], [mask, 8, mask, 12, 13]
+    together = torch.tensor([[*short, PAD, PAD], long])
+    padded = {
+        "input_ids": torch.tensor([[PAD, 20], [21, 22]]),
+        "attention_mask": torch.tensor([[0, 1], [1, 1]]),
+    }
+    model = tiny(family)
+    expert, blind = MaskedLanguageModel(model, pad=PAD, **settings), MaskedLanguageModel(model, **settings)
+    for prompt, own in ((None, (None, None)), (padded, (torch.tensor([[20]]), torch.tensor([[21, 22]])))):
+        said = expert.log_probs(together, prompt)
+        for row, text in enumerate((short, long)):
+            alone = blind.log_probs(torch.tensor([text]), own[row])[0]
+            assert torch.allclose(said[row, : len(text)], alone, atol=1e-4)
+    assert not torch.allclose(blind.log_probs(together, padded)[0, :3], said[0, :3], atol=1e-3)
+    assert compose([expert]).sample(together).x_0[0, 3:].tolist() == [PAD, PAD]
+    with pytest.raises(InvalidInput, match="pad: expected the id of one of the tokens, got 99"):
+        MaskedLanguageModel(model, mask_token=MASK, pad=99)
+
+
+def test_a_model_whose_dropout_draws_is_refused() -> None:
+    """As PEFT leaves them, and every class of one's own."""
+    model = tiny("Bert")
+    team = compose([MaskedLanguageModel(model, mask_token=MASK)])
+    model.train()
+    with pytest.raises(
+        InvalidInput, match=r"BertForMaskedLM is in training mode, .* call its eval\(\) first"
+    ):
+        team.sample(CELLS)
+    model.eval()
+    assert (team.sample(CELLS).x_0 != VOCABULARY).all()
+
+
+class Returning(nn.Module):
+    """A model that returns its logits in another form."""
+
+    def __init__(self, form: Any) -> None:
+        super().__init__()
+        self.inner, self.form = tiny("Bert"), form
+        self.config = self.inner.config
+
+    def forward(self, input_ids: Tensor) -> Any:
+        return self.form(self.inner(input_ids=input_ids).logits)
+
+
+@pytest.mark.parametrize("form", [lambda it: (it, None), lambda it: {"logits": it}, lambda it: it])
+def test_logits_are_found_in_what_models_return(form: Any) -> None:
+    said = MaskedLanguageModel(Returning(form), mask_token=MASK).log_probs(CELLS, None)
+    assert torch.equal(said, MaskedLanguageModel(tiny("Bert"), mask_token=MASK).log_probs(CELLS, None))
+
+
+def test_what_holds_no_logits_is_refused() -> None:
+    for form in (lambda it: None, lambda it: {"scores": it}, lambda it: ()):
+        with pytest.raises(InvalidInput, match=r"model: expected logits, or an output with `.logits`, got"):
+            MaskedLanguageModel(Returning(form), mask_token=MASK).log_probs(CELLS, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"suppressed": [77]}, "suppressed: expected ids of tokens, 0 .. 39, got 77"),
+        ({"prefix": [99]}, "prefix: expected ids of tokens, 0 .. 39, got 99"),
+        ({"mask_token": -1}, "mask_token: expected ids of tokens, whole numbers, got -1"),
+        ({"adapter": ""}, r"adapter: expected one of the model's \(none\), got ''"),
+    ],
+)
+def test_what_is_no_id_of_the_model_is_refused(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        MaskedLanguageModel(tiny("Bert"), **{"mask_token": MASK, **settings})

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from factordiff import ByBlock, MaskedLanguageModel, Team, compose
 from factordiff.errors import InvalidInput
+from factordiff.team.model import NEVER
 from factordiff.toy.painting import painters
+from tests.experts.diffusion_models import DreamLike, LladaLike
 from tests.experts.language import MASK, VOCABULARY, tiny
 
 WORDS = [token for token in range(VOCABULARY) if token != MASK]
@@ -26,10 +28,13 @@ PROMPT = torch.tensor([[11, 12, 13], [14, 15, 16]])
 
 
 @torch.no_grad()
-def llada_generate(model: Any, prompt: Tensor, steps: int, gen_length: int, block_length: int) -> Tensor:
+def llada_generate(
+    model: Any, prompt: Tensor, steps: int, gen_length: int, block_length: int, cfg: float = 0.0
+) -> Tensor:
     """The sampler of the LLaDA repository, low-confidence remasking, temperature 0: written from its description."""
     x = torch.full((len(prompt), prompt.shape[1] + gen_length), model.mask_token_id, device=model.device)
     x[:, : prompt.shape[1]] = prompt
+    given = x != model.mask_token_id
     blocks = gen_length // block_length
     for number in range(blocks):
         begin = prompt.shape[1] + number * block_length
@@ -38,6 +43,9 @@ def llada_generate(model: Any, prompt: Tensor, steps: int, gen_length: int, bloc
         masked_at_start = (x[:, begin:end] == model.mask_token_id).sum(1)
         for step in range(per_block):
             logits = model(x).logits
+            if cfg:
+                without = model(torch.where(given, model.mask_token_id, x)).logits
+                logits = without + (cfg + 1) * (logits - without)
             x0 = logits.argmax(-1)
             p = torch.softmax(logits.double(), -1).gather(-1, x0.unsqueeze(-1)).squeeze(-1)
             p[:, end:] = -torch.inf
@@ -62,6 +70,67 @@ def test_a_llada_style_loop_writes_what_our_loop_writes(method: str) -> None:
     assert torch.equal(theirs, ours)
 
 
+def test_guidance_without_a_classifier_never_writes_what_is_never_emitted() -> None:
+    """Logits of -inf would make NaN of each other, and NaN the likeliest of all."""
+    never = [MASK, 0, 26]
+    experts = [MaskedLanguageModel(LladaLike(seed), suppressed=never) for seed in (1, 2)]
+    model = compose(experts, "mixture").as_model()
+    settings = {"steps": 4, "gen_length": 8, "block_length": 4}
+    written = llada_generate(model, PROMPT, **settings, cfg=1.5)
+    assert not torch.isin(written[:, 3:], torch.tensor(never)).any()
+    # By hand: mixtures of both models in float64, with the prompt and without it.
+    models = [LladaLike(seed).double() for seed in (1, 2)]
+
+    def mixed(ids: Tensor) -> Any:
+        logits = torch.stack([one(input_ids=ids).logits for one in models])
+        logits[..., never] = -1e30
+        return SimpleNamespace(logits=logits.log_softmax(-1).logsumexp(0))
+
+    mixed.mask_token_id, mixed.device = MASK, torch.device("cpu")  # type: ignore[attr-defined]
+    assert torch.equal(written, llada_generate(mixed, PROMPT, **settings, cfg=1.5))
+    assert not torch.equal(written, llada_generate(model, PROMPT, **settings))
+
+
+def dream_generate(model: Any, ids: Tensor, steps: int) -> Tensor:
+    """The heart of Dream's sampler: it says "full" where nothing is padded, and shifts logits by itself."""
+    x = ids.clone()
+    for _ in range(steps):
+        logits = model(x, "full", None).logits
+        logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
+        p, x0 = logits.softmax(-1).max(-1)
+        chosen = torch.where(x == MASK, p, -1.0).argmax(-1, keepdim=True)
+        x = x.scatter(1, chosen, x0.gather(1, chosen))
+    return x
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_a_dream_style_loop_writes_what_our_loop_writes(shifted: bool) -> None:
+    experts = [MaskedLanguageModel(DreamLike(seed), shifted=shifted) for seed in (1, 2)]
+    together = compose(experts, "mixture")
+    ids = torch.cat([PROMPT, torch.full((2, 5), MASK)], 1)
+    theirs = dream_generate(together.as_model(shifted=True), ids, 5)
+    ours = together.sample(torch.where(ids == MASK, VOCABULARY, ids), reveal=ByBlock(5, 5), temperature=0.0)
+    assert torch.equal(theirs, ours.x_0)
+    model = together.as_model()
+    assert not torch.equal(
+        theirs, dream_generate(model, ids, 5)
+    )  # what speaks of a position is not to be shifted
+    (unpacked,) = model(ids, return_dict=False, output_attentions=False)
+    assert torch.equal(unpacked, model(ids, attention_mask="full").logits)
+    with pytest.raises(InvalidInput, match="attention_mask: expected a tensor, None or 'full', got 'causal'"):
+        model(ids, "causal")
+
+
+def test_ids_that_are_none_are_refused() -> None:
+    model = team().as_model()
+    with pytest.raises(
+        InvalidInput, match=r"input_ids: expected whole ids of shape \(batch, position\), got"
+    ):
+        model(PROMPT[0])
+    with pytest.raises(InvalidInput, match=r"input_ids: expected ids 0 .. 39, got 11 .. 77"):
+        model(torch.tensor([[11, 77]]))
+
+
 def test_its_logits_are_those_of_the_loop() -> None:
     for together in (team(), team("product"), team("routing", factors=torch.tensor([0, 0, 0, 3, 3, 3]))):
         model = together.as_model()
@@ -75,8 +144,8 @@ def test_its_logits_are_those_of_the_loop() -> None:
         state = SamplerState.begin(x_t, VOCABULARY, 2)
         composed = together.method_for(6).composition(said, state).log_probs
         hidden = ids == MASK
-        assert torch.allclose(logits[hidden], composed[hidden], atol=1e-5)
-        assert (logits[..., MASK] == -torch.inf).all()
+        assert torch.allclose(logits[hidden], composed[hidden].clamp(min=NEVER), atol=1e-5)
+        assert (logits[..., MASK] == NEVER).all()
         assert torch.allclose(logits.exp().sum(-1), torch.ones(1, 6), atol=1e-5)
         # Revealed positions too: what the models say of them, not the token that stands there.
         assert (logits[~hidden].exp().amax(-1) < 1).all()
@@ -94,7 +163,7 @@ def test_padding_positions_and_the_models_own_ids() -> None:
     some = compose([MaskedLanguageModel(tiny("Bert", seed), WORDS[3:20], MASK) for seed in (1, 2)]).as_model()
     logits = some(ids).logits
     assert logits.shape == (1, 4, VOCABULARY)
-    assert [t for t in range(VOCABULARY) if logits[0, 3, t] > -torch.inf] == WORDS[3:20]
+    assert [t for t in range(VOCABULARY) if logits[0, 3, t] > NEVER] == WORDS[3:20]
     with pytest.raises(InvalidInput, match="past_key_values: a team as a model takes input_ids"):
         model(ids, past_key_values=1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -101,8 +101,8 @@ def _listed_logits(given: Numbers) -> Tensor:
 
 
 def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:
-    """The same structure of tuples, named tuples and dicts, with all that they hold changed."""
-    if isinstance(nested, dict):
+    """The same structure of tuples, named tuples and mappings (a tokenizer's, too), with all that they hold changed."""
+    if isinstance(nested, Mapping):
         return {key: mapped(part, change) for key, part in nested.items()}
     if isinstance(nested, tuple):
         parts = [mapped(part, change) for part in nested]

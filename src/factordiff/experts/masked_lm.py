@@ -11,12 +11,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
-from factordiff.experts.model_calls import check_length, ids_of, mask_token_of, understood
+from factordiff.experts.model_calls import (
+    check_ids,
+    check_length,
+    ids_of,
+    logits_of,
+    mask_token_of,
+    understood,
+)
+from factordiff.experts.prompts import Prompt, checked_prompt
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
-Prompt = Int[Tensor, "item place"] | dict[str, Int[Tensor, "item place"]] | None
-# The same, or a dict of them and of the keys and values that were kept of them.
+# A prompt, or a dict of them and of the keys and values that were kept of them.
 Encoded = Prompt | dict[str, Any]
 
 
@@ -36,11 +43,12 @@ class MaskedLanguageModel:
     `tokens[v]` is the model's id of value v, and what it says about other tokens is left out; without `tokens` values
     are the model's ids, and its mask is one past the last. The mask and `suppressed` ids are never emitted. `prefix`
     and `suffix` are ids around the cells, such as those of [CLS] and [SEP]. A condition, if there is one, is a prompt
-    for every item: ids, put between the prefix and the cells, or a dict of `input_ids` and `attention_mask` where
-    prompts were padded (on the left).
+    for every item: ids, put between the prefix and the cells, or what a tokenizer makes of them, `input_ids` and the
+    `attention_mask` of padded ones.
 
     `shifted`: logits at a position speak of the next one (Dream). `end`: the id that ends a text; after it there is
-    nothing else. `tokenizer`: tells the mask and the special tokens, which are suppressed but for `end`, and what the
+    nothing else. `pad`: the id in given cells behind shorter texts, at which the model does not look. `tokenizer`:
+    tells the mask, the special tokens and the ids that no word has, which are suppressed but for `end`, and what the
     values mean, so that models of different tokenizers are told apart. `adapter`: of a PEFT model, the one to use, or
     "" for none of them. `prompt_cache`: the prompt is read once, and its keys and values are kept for every pass, where
     the model can (`past_key_values`). Where attention goes both ways that is an approximation: the prompt was then read
@@ -58,18 +66,28 @@ class MaskedLanguageModel:
         suppressed: Sequence[int] = (),
         shifted: bool = False,
         end: int | None = None,
+        pad: int | None = None,
         tokenizer: Any = None,
         adapter: str | None = None,
         prompt_cache: bool = False,
     ) -> None:
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
         self.prompt_cache = prompt_cache
-        self.mask_token = mask_token_of(mask_token, model, tokenizer)
-        self.prefix, self.suffix, self.shifted = tuple(prefix), tuple(suffix), shifted
-        special = [] if tokenizer is None else tokenizer.all_special_ids
-        kept = set() if tokens is None else set(tokens)
-        never = {self.mask_token, *suppressed, *(one for one in special if one not in kept)} - {end}
+        self.mask_token = check_ids("mask_token", [mask_token_of(mask_token, model, tokenizer)])[0]
+        self.prefix, self.suffix = check_ids("prefix", prefix, model), check_ids("suffix", suffix, model)
+        self.shifted = shifted
         self.tokens = tuple(range(ids_of(model))) if tokens is None else tuple(tokens)
+        special = set() if tokenizer is None else set(tokenizer.all_special_ids)
+        # Ids that mean nothing in a cell: the mask's and, of a model with more ids than its tokenizer has words, those
+        # behind the words. Which ids are values may also be said by hand: then all of them mean something.
+        self._meaningless: set[int] = set()
+        if tokens is None:
+            words = set(self.tokens) if tokenizer is None else set(tokenizer.get_vocab().values())
+            self._meaningless = set(self.tokens) & {self.mask_token} | set(self.tokens) - words - {end}
+        else:
+            special -= set(tokens)
+        never = {self.mask_token, *check_ids("suppressed", suppressed, model), *special, *self._meaningless}
+        never = (never | {pad}) - {end}
         if len(set(self.tokens)) != len(self.tokens) or (
             tokens is not None and self.mask_token in self.tokens
         ):
@@ -78,13 +96,19 @@ class MaskedLanguageModel:
             )
         if end is not None and end not in self.tokens:
             raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")
-        if adapter and adapter not in getattr(model, "peft_config", {}):
-            known = ", ".join(getattr(model, "peft_config", {})) or "none"
+        if pad is not None and pad not in self.tokens:
+            raise InvalidInput(f"pad: expected the id of one of the tokens, got {pad}")
+        peft = getattr(model, "peft_config", {})
+        if (adapter and adapter not in peft) or (adapter == "" and not hasattr(model, "disable_adapter")):
+            known = ", ".join(peft) or "none"
             raise InvalidInput(f"adapter: expected one of the model's ({known}), got {adapter!r}")
         self.vocabulary = Vocabulary(len(self.tokens))
         self.end = None if end is None else self.tokens.index(end)
+        self.pad = None if pad is None else self.tokens.index(pad)
         self._never = [value for value, token in enumerate(self.tokens) if token in never]
         self._last = max(self.tokens)
+        size = getattr(getattr(model, "config", None), "vocab_size", None)
+        self._ids = None if size is None else max(size, self.mask_token + 1)  # that a prompt may have
         self._all = self._last == len(self.tokens) - 1 and self.tokens == tuple(range(len(self.tokens)))
         self._tables: dict[torch.device, Tables] = {}
         self._past_type: Any = tuple  # what the model keeps keys and values in
@@ -100,14 +124,27 @@ class MaskedLanguageModel:
         """What its tokenizer calls its tokens, if it has one: models are composed only where these are the same."""
         return None if self.tokenizer is None else self.tokenizer.get_vocab()
 
-    @torch.no_grad()
-    def encode(self, condition: Prompt) -> Encoded:
-        """The prompts as they are, which the model reads anew in every pass; or with what it made of them, once."""
-        if isinstance(condition, dict) and set(condition) != {"input_ids", "attention_mask"}:
+    def check_given(self, x_t: Tokens) -> None:
+        """Refuse given cells that hold an id without a meaning, most likely to be hidden; and a model in training."""
+        modules = self.model.modules() if isinstance(self.model, torch.nn.Module) else ()
+        if any(isinstance(one, torch.nn.Dropout) and one.training and one.p > 0 for one in modules):
             raise InvalidInput(
-                "condition: expected prompt ids, or a dict of input_ids and attention_mask, got one of "
-                f"{', '.join(map(str, condition)) or 'nothing'}"
+                f"model: {type(self.model).__name__} is in training mode, so its dropout would change every "
+                "answer; call its eval() first"
             )
+        held = {int(one) for one in x_t.unique()} & self._meaningless
+        if held:
+            one, mask = min(held), self.vocabulary.mask
+            what = "the model's own mask" if one == self.mask_token else "which no word of the tokenizer has"
+            raise InvalidInput(
+                f"cells: some hold the id {one}, {what}; where ids are the values, hidden cells are {mask}, one "
+                f"past the last: torch.where(ids == {one}, {mask}, ids)"
+            )
+
+    @torch.no_grad()
+    def encode(self, condition: Any) -> Encoded:
+        """The prompts, which the model reads anew in every pass; or with what it made of them, once."""
+        condition = checked_prompt(condition, self._ids)
         if condition is None or not self.prompt_cache:
             return condition
         prompt = condition if isinstance(condition, dict) else {"input_ids": condition}
@@ -192,16 +229,20 @@ class MaskedLanguageModel:
         inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
         check_length(self.model, inputs["input_ids"].shape[1])
-        if isinstance(encoded, dict) and "attention_mask" in encoded:
+        padded = isinstance(encoded, dict) and "attention_mask" in encoded
+        if padded or self.pad is not None:
             there = torch.ones_like(inputs["input_ids"])
-            there[:, len(self.prefix) : first] = encoded["attention_mask"]
+            if isinstance(encoded, dict) and padded:
+                there[:, len(self.prefix) : first] = encoded["attention_mask"]
+            if self.pad is not None:
+                there[:, first : first + x_t.shape[1]] = x_t != self.pad
             inputs["attention_mask"] = there
             inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
         return inputs, first
 
     def logits(self, inputs: dict[str, Any], places: Int[Tensor, " asked"]) -> Float[Tensor, "asked token"]:
         """The model's logits at some positions; its output layer is shown nothing else, where it can be found."""
-        asked, logits = len(places), self._called(inputs, places).logits
+        asked, logits = len(places), logits_of(self._called(inputs, places))
         if logits.dim() == 3:
             rows, length = inputs["input_ids"].shape
             if logits.shape[:2] != (rows, length):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.tensors import as_number
 
 # Models that count positions from behind the padding token's id, and number them by themselves where there is padding.
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
@@ -30,6 +33,21 @@ def understood(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         found["attention_mask"] = mask.to(torch.bool)[
             :, None, None, :
         ]  # for every head and every position that reads
+    return found
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits of what a model returns: an output that names them, a dict, a tuple that begins with them, or they."""
+    found = getattr(output, "logits", output)
+    if isinstance(found, Mapping):
+        found = found.get("logits")
+    if isinstance(found, tuple | list) and found:
+        found = found[0]
+    if not isinstance(found, Tensor):
+        raise InvalidInput(
+            f"model: expected logits, or an output with `.logits`, got {type(output).__name__}; wrap the model in a "
+            "function of input_ids that returns them"
+        )
     return found
 
 
@@ -74,6 +92,18 @@ def mask_token_of(given: int | None, model: Any, tokenizer: Any) -> int:
             "mask_token: neither the tokenizer nor the model's config names one; give its id, or use a masked model"
         )
     return found
+
+
+def check_ids(name: str, ids: Iterable[Any], model: Any = None) -> tuple[int, ...]:
+    """These ids; refused where they are none, or, of a model that says how many ids it has, none of them."""
+    given = tuple(as_number(one) for one in ids)
+    most = getattr(getattr(model, "config", None), "vocab_size", None)
+    for one in given:
+        whole = isinstance(one, int) and not isinstance(one, bool)
+        if not whole or one < 0 or (most is not None and one >= most):
+            wanted = "whole numbers" if most is None else f"0 .. {most - 1}"
+            raise InvalidInput(f"{name}: expected ids of tokens, {wanted}, got {one!r}")
+    return given
 
 
 def ids_of(model: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, get_args
 
 import numpy as np
@@ -40,6 +40,7 @@ def check_request(
     """Refuse what cannot be; `rows` is how many are in flight at once (default: all)."""
     vocabulary = common_vocabulary(experts)
     check_tokens(x_t, vocabulary)
+    check_given(experts, x_t)
     corrected = composition.target(len(experts)) is not None
     check_settings(temperature, particles, selection, resampling, rule.repairs, corrected)
     check_draws(seed, items, len(x_t))
@@ -92,6 +93,12 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
         )
 
 
+def check_given(experts: Sequence[Expert], x_t: Tensor) -> None:
+    """Refuse values that an expert says mean nothing where they are given (`experts.masked_lm`)."""
+    for expert in experts:
+        getattr(expert, "check_given", lambda _: None)(x_t)
+
+
 def check_settings(
     temperature: float, particles: int, selection: str, resampling: float, repairs: int, corrected: bool
 ) -> None:
@@ -137,8 +144,8 @@ def check_draws(seed: int, items: Tensor | None, count: int) -> None:
 
 def check_condition(condition: Any, items: int) -> None:
     """Refuse conditions of another number of items than there are; what has no length is not counted."""
-    parts = condition.values() if isinstance(condition, dict) else condition
-    if isinstance(condition, dict | tuple):
+    parts = condition.values() if isinstance(condition, Mapping) else condition
+    if isinstance(condition, Mapping | tuple):
         for part in parts:
             check_condition(part, items)
     elif isinstance(condition, Tensor | np.ndarray) and condition.ndim == 0:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,17 +16,22 @@ from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutput, CellOutputs
 from factordiff.experts.masked_lm import MaskedLanguageModel
 from factordiff.state import SamplerState
+from factordiff.tensors import is_whole
 from factordiff.types import CellLogProbs, Tokens
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
 
 
-@dataclass(frozen=True)
-class ModelOutput:
+# The logit of what is never emitted: its probability is 0 exactly, and samplers that subtract logits (guidance without
+# a classifier) or multiply them by probabilities (entropy) get numbers, which they would not from -inf.
+NEVER = -1e9
+
+
+class ModelOutput(NamedTuple):
     """What `forward` returns, as masked language models do."""
 
-    # Composed log-probabilities; -inf for what is never emitted.
+    # Composed log-probabilities; `NEVER` for what is never emitted.
     logits: Float[Tensor, "batch position token"]
 
 
@@ -35,10 +40,12 @@ class TeamModel(nn.Module):
 
     In the models' own ids, the mask inside the vocabulary. A revealed position gets what the models say about it,
     composed likewise: samplers may edit it. It holds no state: methods that carry some from step to step are refused.
+    `shifted`: for samplers that shift logits by themselves, as Dream's does, those at a position speak of the next one.
     """
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: Team, shifted: bool = False) -> None:
         super().__init__()
+        self.shifted = shifted
         experts = [expert for expert in team.experts if isinstance(expert, MaskedLanguageModel)]
         if len(experts) < len(team):
             other = next(one for one in team.members if not isinstance(one.expert, MaskedLanguageModel))
@@ -80,8 +87,8 @@ class TeamModel(nn.Module):
     @torch.no_grad()
     def forward(
         self,
-        input_ids: Int[Tensor, "batch position"],
-        attention_mask: Tensor | None = None,
+        input_ids: Tensor,
+        attention_mask: Tensor | str | None = None,
         position_ids: Int[Tensor, "batch position"] | None = None,
         **others: Any,
     ) -> ModelOutput:
@@ -89,12 +96,19 @@ class TeamModel(nn.Module):
         unknown = [
             name
             for name, value in others.items()
-            if name not in ("return_dict", "use_cache") and value is not None
+            if name not in ("return_dict", "use_cache") and value is not None and value is not False
         ]
         if unknown:
             raise InvalidInput(
                 f"{unknown[0]}: a team as a model takes input_ids, attention_mask and position_ids alone"
             )
+        self._check_ids(input_ids)
+        if isinstance(attention_mask, str):
+            if attention_mask != "full":  # which is how Dream's sampler says that there is no padding
+                raise InvalidInput(
+                    f"attention_mask: expected a tensor, None or 'full', got {attention_mask!r}"
+                )
+            attention_mask = None
         inputs = {"input_ids": input_ids.to(self.device)}
         for name, given in (("attention_mask", attention_mask), ("position_ids", position_ids)):
             if given is not None:
@@ -105,11 +119,24 @@ class TeamModel(nn.Module):
                 raise InvalidInput(f"model: the logits of {name} contain NaN; it cannot be composed")
         composed = self.composed(each, inputs["input_ids"])
         first = self._experts[0]
-        if composed.shape[-1] == self.config.vocab_size and first.tokens == tuple(range(composed.shape[-1])):
-            return ModelOutput(composed)
-        logits = composed.new_full((*input_ids.shape, self.config.vocab_size), -torch.inf)
-        logits[..., torch.tensor(first.tokens, device=logits.device)] = composed
-        return ModelOutput(logits)
+        logits = composed.clamp_(min=NEVER)
+        if composed.shape[-1] != self.config.vocab_size or first.tokens != tuple(range(composed.shape[-1])):
+            logits = composed.new_full((*input_ids.shape, self.config.vocab_size), NEVER)
+            logits[..., torch.tensor(first.tokens, device=logits.device)] = composed
+        return ModelOutput(torch.cat([logits[:, 1:], logits[:, -1:]], 1) if self.shifted else logits)
+
+    def _check_ids(self, input_ids: Tensor) -> None:
+        """Refuse anything but (batch, position) of the models' ids."""
+        size = self.config.vocab_size
+        if input_ids.dim() != 2 or not is_whole(input_ids):
+            raise InvalidInput(
+                f"input_ids: expected whole ids of shape (batch, position), got {input_ids.dtype} of shape "
+                f"{tuple(input_ids.shape)}"
+            )
+        if input_ids.numel() and not 0 <= int(input_ids.min()) <= int(input_ids.max()) < size:
+            raise InvalidInput(
+                f"input_ids: expected ids 0 .. {size - 1}, got {int(input_ids.min())} .. {int(input_ids.max())}"
+            )
 
     def composed(self, each: list[CellLogProbs], input_ids: Int[Tensor, "batch position"]) -> CellLogProbs:
         """What the models say, composed at every position, a chunk at a time."""

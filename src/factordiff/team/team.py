@@ -165,11 +165,15 @@ class Team:
         """
         return diagnose_team(self, data, seed, on_progress)
 
-    def as_model(self) -> TeamModel:
-        """The team as one model, for other people's samplers: `model(input_ids, ...)` returns `.logits`."""
+    def as_model(self, shifted: bool = False) -> TeamModel:
+        """The team as one model, for other people's samplers: `model(input_ids, ...)` returns `.logits`.
+
+        Those at a position speak of that position, whatever the models' own do; `shifted`, of the next one, for
+        samplers that shift them by themselves (Dream's).
+        """
         from factordiff.team.model import TeamModel
 
-        return TeamModel(self)
+        return TeamModel(self, shifted)
 
 
 def compose(
