@@ -50,6 +50,14 @@ class LeftOut(NamedTuple):
 
 
 @runtime_checkable
+class ChecksGiven(Protocol):
+    """An expert that looks at given cells before a run, and refuses what it cannot read."""
+
+    def check_given(self, x_t: Tokens) -> None:
+        """Raise `InvalidInput` for values that mean nothing to it."""
+
+
+@runtime_checkable
 class Demonstrated(Protocol):
     """A condition that shows examples can offer them as questions: then experts can be scored on them."""
 

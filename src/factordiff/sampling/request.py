@@ -14,7 +14,7 @@ from factordiff.composition.method import Selection
 from factordiff.composition.options import check_sizes
 from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
-from factordiff.experts.expert import Expert
+from factordiff.experts.expert import ChecksGiven, Expert
 from factordiff.sampling.reveal import RevealRule
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
@@ -94,9 +94,10 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
 
 
 def check_given(experts: Sequence[Expert], x_t: Tensor) -> None:
-    """Refuse values that an expert says mean nothing where they are given (`experts.masked_lm`)."""
+    """Refuse what an expert cannot read where it is given."""
     for expert in experts:
-        getattr(expert, "check_given", lambda _: None)(x_t)
+        if isinstance(expert, ChecksGiven):
+            expert.check_given(x_t)
 
 
 def check_settings(
