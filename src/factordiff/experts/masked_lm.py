@@ -12,6 +12,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.model_calls import check_length, ids_of, mask_token_of, understood
+from factordiff.schema.bound import shown
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -74,7 +75,7 @@ class MaskedLanguageModel:
             tokens is not None and self.mask_token in self.tokens
         ):
             raise InvalidInput(
-                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {list(self.tokens)}"
+                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {shown(self.tokens)}"
             )
         if end is not None and end not in self.tokens:
             raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")
