@@ -94,3 +94,6 @@ def test_a_language_model_needs_distinct_tokens() -> None:
     for tokens in ([5, 5], [5, 3]):
         with pytest.raises(InvalidInput, match="tokens: expected distinct ids"):
             MaskedLanguageModel(Recorder(), tokens=tokens, mask_token=3)
+    with pytest.raises(InvalidInput) as refused:
+        MaskedLanguageModel(Recorder(), tokens=range(30_000), mask_token=3)
+    assert len(str(refused.value)) < 200

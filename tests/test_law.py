@@ -16,6 +16,9 @@ from factordiff.composition.single import Single
 from factordiff.composition.superdiff import SuperDiff
 from factordiff.errors import InvalidInput
 from factordiff.experts.tabular import TabularExpert
+from factordiff.sampling.adaptive import ByMargin, Repaired
+from factordiff.sampling.blocks import ByBlock
+from factordiff.sampling.orders import InBlocks
 from factordiff.sampling.reveal import Ancestral, ByConfidence
 from factordiff.toy.law import exact_law, total_variation
 from tests import enumeration, oracle
@@ -98,6 +101,15 @@ def test_total_variation() -> None:
     ("options", "what"),
     [
         ({"reveal": Ancestral(4)}, "reveal: expected a rule that is not random, got Ancestral"),
+        (
+            {"reveal": InBlocks(Ancestral(4))},
+            r"reveal: expected a rule that is not random, got InBlocks\(rule=Anc",
+        ),
+        ({"reveal": ByBlock(4, 4, "random")}, "reveal: expected a rule that is not random, got ByBlock"),
+        (
+            {"reveal": Repaired(ByMargin(0.3))},
+            "reveal: expected a rule that takes no cell back, got Repaired",
+        ),
         ({"start": torch.tensor([0, 3])}, r"start: expected 4 tokens, one per cell, got shape \(2,\)"),
         ({"start": torch.tensor([0, 3, 4, 3])}, r"x_t: expected values 0 \.\. 2 or the mask 3, got 0 \.\. 4"),
         ({"temperature": 0.0}, "temperature: expected a finite positive number, got 0.0"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
 import factordiff
 
@@ -47,3 +49,13 @@ def test_unknown_names_are_refused() -> None:
 def test_the_version_is_the_projects() -> None:
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
     assert f'version = "{factordiff.__version__}"' in project
+
+
+def test_what_an_error_asks_for_can_be_imported() -> None:
+    """A condition without sizes is refused with `Condition(..., inside=Inside(...))`."""
+    blank = torch.zeros(1, 1, 4, dtype=torch.int64)
+    condition = factordiff.Condition(blank[0], blank, blank, torch.ones(1, 1, dtype=torch.bool))
+    with pytest.raises(factordiff.InvalidInput) as refused:
+        condition.grids(sees_sizes=True)
+    asked_for = set(re.findall(r"\b[A-Z]\w+", str(refused.value)))
+    assert {"Condition", "Inside"} <= asked_for <= set(factordiff.__all__)

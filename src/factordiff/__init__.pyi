@@ -36,6 +36,7 @@ from factordiff.engine.fast_network import FastNetwork as FastNetwork
 from factordiff.errors import FactorDiffError as FactorDiffError
 from factordiff.errors import InvalidInput as InvalidInput
 from factordiff.experts.condition import Condition as Condition
+from factordiff.experts.condition import Inside as Inside
 from factordiff.experts.expert import Expert as Expert
 from factordiff.experts.expert import substitute as substitute
 from factordiff.experts.masked_lm import MaskedLanguageModel as MaskedLanguageModel

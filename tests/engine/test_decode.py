@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -84,3 +86,14 @@ def test_unknown_and_misused_methods_are_refused():
         method("single", ["full", "full"])
     with pytest.raises(InvalidInput, match="'views' takes two experts"):
         method("views", ["full", "full"])
+
+
+@pytest.mark.parametrize("name", ["fkc", "rne"])
+def test_a_vote_among_weighted_particles_is_among_those_of_all_experts_together(name):
+    """The method `vote` runs each expert alone; the selection `vote` of another method does not."""
+    how = method(name, ["full", "full"], selection="vote", particles=6, beta=[1.0, 0.5])
+    answers = decode(how, EXPERTS, START, None, seed=5)
+    assert answers.particles.shape == (7, 6, 4)
+    assert torch.equal(answers.x_0, majority_vote(answers.particles.transpose(0, 1), 3))
+    drawn = decode(replace(how, selection="draw"), EXPERTS, START, None, seed=5)
+    assert torch.equal(answers.particles, drawn.particles)

@@ -242,6 +242,14 @@ def test_finished_items_make_room() -> None:
     assert np.mean(expert.shapes) > 6
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_items_are_no_passes(variant: str) -> None:
+    nobody = request("routing", 2, 1) | {"x_t": empty(0), "condition": torch.arange(0), "items": None}
+    drawn = VARIANTS[variant].sample(**nobody)
+    assert drawn.x_0.shape == (0, CELLS)
+    assert drawn.padded_passes == 0
+
+
 def test_sizes() -> None:
     for rows_in_flight in (1, 5, 8, 100, 1100):
         batch = BatchSizes.fixed(rows_in_flight)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+import torch
 
 from factordiff import compose
 from factordiff.errors import InvalidInput
@@ -12,6 +14,7 @@ from factordiff.fitting import diagnosis
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.router_fit import FitSettings
 from factordiff.report.diagnosis_chart import picture
+from factordiff.toy.painting import IndependentCells
 from tests.fitting.worlds import cyclic, halves
 
 
@@ -80,3 +83,11 @@ def test_one_expert_has_nobody_to_be_compared_with() -> None:
     experts, data = halves(8)
     with pytest.raises(InvalidInput, match="expected at least two experts to compare, got 1"):
         compose(experts[:1]).diagnose(data)
+
+
+def test_the_best_temperatures_are_no_worse_than_none_where_experts_tie(quick: None) -> None:
+    """The second is as sure of other values: every cell is a tie, which the first wins, and the first is right."""
+    table = torch.from_numpy(np.random.default_rng(0).dirichlet(np.ones(10), size=40)).log()
+    experts = [IndependentCells(table), IndependentCells(table.flip(-1))]
+    found = compose(experts).diagnose(table.argmax(-1).expand(6, -1))
+    assert found["confidence"].cells == found["best confidence"].cells == 1.0

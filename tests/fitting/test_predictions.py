@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from factordiff import Vocabulary
+from factordiff import Vocabulary, compose
 from factordiff.errors import DataError, InvalidInput
 from factordiff.fitting.data import FittingData, as_data, read_data
 from factordiff.fitting.predictions import RATES, predict
@@ -104,6 +104,10 @@ def test_bad_data_and_bad_experts_are_sentences(tmp_path: Path) -> None:
         replace(data, layout=(3, 3))
     with pytest.raises(InvalidInput, match="others to choose by, got 40 and 0"):
         replace(data, held=torch.zeros(40, dtype=torch.bool)).sides()
+    nothing = replace(data, asked=torch.zeros(40, 8, dtype=torch.bool))
+    for use in (nothing.sides, lambda: compose(experts).diagnose(nothing)):
+        with pytest.raises(InvalidInput, match="data: expected some asked cells, got none in"):
+            use()
     with pytest.raises(InvalidInput, match="some cells are masked"):
         predict(experts, replace(data, answers=torch.full((40, 8), 3)))
     with pytest.raises(DataError, match="cannot be read"):

@@ -305,6 +305,10 @@ BAD: dict[str, tuple[str, Any]] = {
         "rounds: expected a whole number of at least 1, got 0",
         lambda: Repaired(ByMargin(), 0.5, 0),
     ),
+    "repairs of repairs": (
+        "reveal: Repaired.* takes cells back itself; use a rule without repairs",
+        lambda: Repaired(Repaired(ByMargin())),
+    ),
     "no such rule": (
         "reveal: expected fast, exact, or one of .*, got 'fast:1'",
         lambda: reveal_rule("fast:1"),

@@ -56,6 +56,21 @@ def test_blocks_are_halved_and_begin_again() -> None:
     assert blocks[4] == whole
 
 
+def test_no_step_asks_about_nobody() -> None:
+    """A rule that draws its cells may draw none of a block's: such steps are idle, as others are."""
+    for seed in range(5):
+        request: dict[str, Any] = {
+            "reveal": InBlocks(Ancestral(11)),
+            "particles": 2,
+            "seed": seed,
+            "trace": True,
+        }
+        drawn = sample(EXPERTS, Mixture(), empty(1), **request)
+        assert drawn.trace is not None
+        assert all(any(step.revealed[0]) for step in drawn.trace.steps)
+        assert not differences(Engine(8).sample(EXPERTS, Mixture(), empty(1), **request), drawn)
+
+
 RULES: list[RevealRule] = [
     ByConfidence(4), ByConfidence(2), ByMargin(0.4), ByProduct(0.6), Ancestral(3), ByBlock(2, 1),
     Repaired(ByMargin(0.3), 0.6),

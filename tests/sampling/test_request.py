@@ -134,6 +134,14 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
         "condition: expected one for each of 2 items, got .* 3",
         lambda: draw([TWO_JOINTS], x_t=empty(2, 2), condition=torch.tensor([1, 0, 1])),
     ),
+    "a composition's name": (
+        "composition: expected a Composition, got 'routing'; names are for `compose",
+        lambda: sample(EXPERTS, "routing", empty(2)),  # type: ignore[arg-type]
+    ),
+    "a rule's name": (
+        "reveal: expected a RevealRule, got 'fast'; names are for `compose",
+        lambda: sample(EXPERTS, Mixture(), empty(2), reveal="fast"),  # type: ignore[arg-type]
+    ),
     "negative temperature": ("temperature: expected 0 .* got -1", lambda: draw(temperature=-1.0)),
     "NaN temperature": ("temperature: expected 0 .* got nan", lambda: draw(temperature=NAN)),
     "infinite temperature": ("temperature: expected 0 .* got inf", lambda: draw(temperature=INF)),

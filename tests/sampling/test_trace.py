@@ -9,20 +9,24 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from factordiff.composition.confidence import margin
 from factordiff.composition.correctors import feynman_kac, rne
 from factordiff.composition.evidence import Evidence
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.routing import Routing
+from factordiff.composition.single import Single
 from factordiff.errors import DataError
 from factordiff.experts.tabular import TabularExpert
+from factordiff.sampling.adaptive import ByMargin, Repaired
 from factordiff.sampling.particles import effective_size
+from factordiff.sampling.path import path_steps
 from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.sampler import sample
 from factordiff.sampling.samples import Samples
 from factordiff.sampling.trace import Trace, TraceStep
-from tests.toy import CELLS, EXPERTS, MASK, empty, states
+from tests.toy import CELLS, EXPERTS, MASK, P_1, empty, states
 
 METHODS = {"mixture": Mixture(), "routing": Routing(), "fkc": feynman_kac([1.0, 1.0]), "rne": rne([1.0, 1.0])}
 RULES = [ByConfidence(3), ByConfidence(40), Ancestral(6)]
@@ -196,3 +200,18 @@ def test_who_decided_is_who_spoke_when_a_cell_was_revealed() -> None:
     ]
     assert Trace(2, [[2, 1, 2]], steps).deciders() == [[1, None, 0]]
     assert Trace(2, [[2, 1, 2]], [replace(step, routing=None) for step in steps]).deciders() == [[None] * 3]
+
+
+@pytest.mark.parametrize("rule", [ByMargin(1.0), Repaired(ByMargin(0.4), 0.6, 2)], ids=repr)
+def test_a_path_shows_what_the_experts_saw(rule: RevealRule) -> None:
+    """Cells that a repair took back were masked when they were asked about again, and all of them at once."""
+    seen: list[list[int]] = []
+
+    class Watching(TabularExpert):
+        def log_probs(self, x_t: Tensor, encoded: Any = None) -> Tensor:
+            seen.extend(x_t.tolist())
+            return super().log_probs(x_t, encoded)
+
+    drawn = sample([Watching(P_1)], Single(), empty(1), reveal=rule, trace=True)
+    assert [step.before for step in path_steps(drawn)] == seen
+    assert len(seen) > CELLS or not rule.repairs

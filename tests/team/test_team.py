@@ -165,6 +165,11 @@ def test_one_expert_alone_does_not_mind_factors(factors: str) -> None:
     assert compose(list(painters())[:1], factors=factors).method == "single"
 
 
+def test_one_expert_alone_minds_what_nobody_takes() -> None:
+    with pytest.raises(InvalidInput, match="temperature: the method 'routing' does not take it"):
+        compose(list(painters())[:1], temperature=0.5)
+
+
 def test_factors_with_a_shape_need_a_layout() -> None:
     with pytest.raises(InvalidInput, match="layout: factors 'row' need the height and width of the 64 cells"):
         compose(list(painters()), factors="row").sample(torch.full((1, 64), 5))

@@ -22,9 +22,9 @@ from factordiff.composition.options import RESAMPLING, Option
 from factordiff.errors import InvalidInput, Unavailable
 
 Selection = Literal["draw", "highest-target", "vote", "whole-vote", "first"]
-# Where an item's particles go: all by the reveal rule, each in an order of its own, or each by an expert of its own
-# and relayed.
-Paths = Literal["alike", "orders", "relay"]
+# Where an item's particles go: all by the reveal rule, each in an order of its own, each by an expert of its own and
+# relayed, or in runs of each expert alone, which are voted on together.
+Paths = Literal["alike", "orders", "relay", "alone"]
 Build = TypeVar("Build", bound=Callable[..., Composition])
 
 # Options that say how a method is decoded; the others are arguments of its composition.

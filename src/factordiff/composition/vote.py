@@ -17,7 +17,7 @@ from factordiff.tensors import Numbers, as_tensor
 RUNS = replace(PARTICLES, name="runs", help="Runs of each expert.", default=3, argument="particles")
 
 
-@declare("vote", RUNS, fewest=1, drawn=True, selection="vote")
+@declare("vote", RUNS, fewest=1, drawn=True, selection="vote", paths="alone")
 def each_alone() -> Single:
     """A vote over drawn answers of every expert, cell by cell: each runs alone, and all runs are counted."""
     return Single()

@@ -49,8 +49,8 @@ class BatchSizes:
         return cls(rows, tuple(sorted({-(-rows * parts // 64) for parts in (64, 48, 32, 16, 8, 4, 2, 1)})))
 
     def filled(self, rows: int) -> int:
-        """How many rows a batch of this many is filled up to."""
-        return min((size for size in self.sizes if size >= rows), default=rows)
+        """How many rows a batch of this many is filled up to; one of none stays empty."""
+        return min((size for size in self.sizes if size >= rows > 0), default=rows)
 
     def slots(self, particles: int) -> int:
         """How many items may be in flight."""

@@ -36,7 +36,7 @@ def decode(
     trace: bool = False,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Samples:
-    """Draw each item's answer by a method; a vote is one run of the loop for each expert, pooled.
+    """Draw each item's answer by a method; where experts run alone, one run of the loop for each of them, pooled.
 
     Evidence that a method asks for is gathered before, and its passes are counted. Where a method's particles go
     different ways, the reveal rule is what they have in common.
@@ -64,7 +64,7 @@ def decode(
             on_step=on_step,
         )
 
-    if method.selection != "vote":
+    if method.paths != "alone":
         return run(experts, seed).after(before)
     # Experts must not share their random numbers, or their runs would err together.
     runs = [run([expert], int(hash_words(seed, index))) for index, expert in enumerate(experts)]

@@ -20,6 +20,7 @@ from factordiff.experts.model_calls import (
     understood,
 )
 from factordiff.experts.prompts import Prompt, checked_prompt
+from factordiff.schema.bound import shown
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -92,7 +93,7 @@ class MaskedLanguageModel:
             tokens is not None and self.mask_token in self.tokens
         ):
             raise InvalidInput(
-                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {list(self.tokens)}"
+                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {shown(self.tokens)}"
             )
         if end is not None and end not in self.tokens:
             raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")

@@ -107,21 +107,21 @@ def best_numbers(lead: Leads) -> Best:
     return best
 
 
+def doubts_at(said: Float[Tensor, "cell value"], temperature: float) -> Float[Tensor, " cell"]:
+    """An expert's log-doubts at a temperature; at 1 what it says is left as it is, so that ties stay ties."""
+    if temperature == 1.0:
+        return log_doubt(said[None])[0]
+    return tempered_log_doubts(said[None, None], (temperature,))[0, 0]
+
+
 def best_temperatures(log_probs: CellsHeard, right: Tensor) -> Best:
     """Routing by confidence at its best temperatures of a grid, one expert after the other, the first left at 1.
 
     `right` says whether each expert's first choice is right.
     """
     experts = len(log_probs)
-    said = log_probs.unsqueeze(1)
-
-    def doubts(expert: int, temperature: float) -> Tensor:
-        if temperature == 1.0:
-            return log_doubt(said[expert])[0]
-        return tempered_log_doubts(said[expert : expert + 1], (temperature,))[0, 0]
-
-    each = {(m, t): doubts(m, t) for m in range(1, experts) for t in TEMPERATURES}
-    each[0, 1.0] = doubts(0, 1.0)
+    each = {(m, t): doubts_at(log_probs[m], t) for m in range(1, experts) for t in TEMPERATURES}
+    each[0, 1.0] = doubts_at(log_probs[0], 1.0)
 
     def share(temperatures: list[float]) -> float:
         z = torch.stack([each[m, t] for m, t in enumerate(temperatures)]).argmin(0)

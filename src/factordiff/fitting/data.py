@@ -125,7 +125,18 @@ class FittingData:
             raise InvalidInput(
                 f"data: expected items to fit on and others to choose by, got {len(fitted)} and {len(kept)}"
             )
-        return self.part(fitted), self.part(kept)
+        sides = self.part(fitted), self.part(kept)
+        for side in sides:
+            side.check_asked()
+        return sides
+
+    def check_asked(self) -> None:
+        """Refuse data in which nothing is to be filled: every figure would be that of no cell."""
+        if not self.open_cells.any():
+            raise InvalidInput(
+                f"data: expected some asked cells, got none in {len(self)} items; `asked` is true where a cell is to "
+                "be filled"
+            )
 
     def sha256(self) -> str:
         """Which answers these are, and which of them choose."""

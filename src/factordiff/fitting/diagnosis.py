@@ -20,7 +20,7 @@ from factordiff.composition.evidence import DEFAULT_FACTORS, Evidence
 from factordiff.composition.factor_names import window
 from factordiff.composition.learned import Learned
 from factordiff.composition.router import RouterConfig
-from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, leading, leads
+from factordiff.fitting.bounds import Best, best_numbers, best_temperatures, doubts_at, leading, leads
 from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, fit_router
 
@@ -127,7 +127,8 @@ def diagnose(
     doubts = log_doubt(said)
     found["confidence"] = (_chosen(right, doubts.argmin(0)), "T 1")
     tempered = best_temperatures(said, right)
-    found["best confidence"] = (_by_temperatures(said, right, tempered), f"T {_spelled(tempered.numbers)}")
+    doubts_then = torch.stack([doubts_at(*one) for one in zip(said, tempered.numbers, strict=True)])
+    found["best confidence"] = (_chosen(right, doubts_then.argmin(0)), f"T {_spelled(tempered.numbers)}")
     done(3)
     found["evidence"] = _evidence(predictions, layout)
     done(4)
@@ -161,12 +162,6 @@ def _at_best(lead: Tensor, best: Best) -> tuple[Tensor, str]:
 
 def _chosen(right: Tensor, z: Tensor) -> Tensor:
     return right.gather(0, z[None])[0]
-
-
-def _by_temperatures(said: Tensor, right: Tensor, best: Best) -> Tensor:
-    temperatures = torch.tensor(best.numbers, dtype=said.dtype, device=said.device)
-    doubts = log_doubt(torch.log_softmax(said / temperatures[:, None, None], -1))
-    return _chosen(right, doubts.argmin(0))
 
 
 def _evidence(predictions: Predictions, layout: tuple[int, int] | None) -> tuple[Tensor, str]:

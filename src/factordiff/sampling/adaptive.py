@@ -124,6 +124,8 @@ class Repaired(Wrapped):
     def __post_init__(self) -> None:
         _checked_share("threshold", self.threshold)
         Whole(1).read(self.rounds, "rounds")
+        if self.rule.repairs:
+            raise InvalidInput(f"reveal: {self.rule!r} takes cells back itself; use a rule without repairs")
 
     @property
     def repairs(self) -> int:

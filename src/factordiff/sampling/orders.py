@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from factordiff.sampling.reveal import RevealRule, Wrapped
 from factordiff.state import SamplerState
@@ -21,6 +23,16 @@ class InBlocks(Wrapped):
     """
 
     rule: RevealRule
+
+    def due(self, state: SamplerState) -> Int[Tensor, " batch"]:
+        """The rule's first step at which it may reveal a cell of the block."""
+        step, hidden = self.rule.due(state), state.masked.any(-1)
+        while not self.rule.steady:  # a rule that draws its cells may draw some beyond the block alone
+            idle = hidden & ~self.candidates(replace(state, clock=step)).any(-1)
+            if not idle.any():
+                break
+            step = torch.where(idle, self.rule.due(replace(state, clock=step + 1)), step)
+        return step
 
     def candidates(self, state: SamplerState) -> Cells:
         """The rule's, as far as they lie in the row's first unfinished block."""

@@ -40,9 +40,12 @@ def path_steps(samples: Samples, item: int = 0) -> list[PathStep]:
         if not revealed:
             before = after
             continue
-        asked = list(before)
-        for cell in revealed:
-            asked[cell] = trace.values  # masked, or it would not have been asked about
+        margin = step.margin[item][particle]
+        # What a repair took back is masked again, and was asked about: it has a margin, as what was revealed has.
+        asked = [
+            trace.values if cell in revealed or margin[cell] is not None else value
+            for cell, value in enumerate(before)
+        ]
         routing = None if step.routing is None else step.routing[item][particle]
         steps.append(PathStep(asked, after, revealed, routing))
         before = after

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.sampling.reveal import RevealRule, Wrapped
+from factordiff.schema.values import Whole
 from factordiff.state import SamplerState
 
 
@@ -18,7 +19,8 @@ class Relayed(Wrapped):
     r"""Another rule, and a relay every `every` steps: all particles of an item go on from the surest one's state.
 
     How sure a trajectory is, is its mean margin over the cells that were masked at the start: of a cell it has filled,
-    the margin at which that was done, of a cell still masked, the margin of its own expert now. Ties go to the first.
+    the margin at which that was done, of a cell still masked, the margin of its own expert now (0 if nobody was asked
+    about the trajectory in this step, as may be where cells are drawn). Ties go to the first.
     When all particles of an item are full there is a last relay, so that any of them is the answer.
     """
 
@@ -26,8 +28,7 @@ class Relayed(Wrapped):
     every: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise InvalidInput(f"every: expected a whole number of at least 1, got {self.every!r}")
+        Whole(1).read(self.every, "every")
         if self.rule.repairs:
             raise InvalidInput(
                 f"reveal: {self.rule!r} takes cells back, and so does a relay; use a rule without repairs"

@@ -16,6 +16,7 @@ from factordiff.devices import memory_of
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import ChecksGiven, Expert
 from factordiff.sampling.reveal import RevealRule
+from factordiff.schema.bound import shown
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
@@ -41,6 +42,11 @@ def check_request(
     vocabulary = common_vocabulary(experts)
     check_tokens(x_t, vocabulary)
     check_given(experts, x_t)
+    for name, given, kind in (("composition", composition, Composition), ("reveal", rule, RevealRule)):
+        if not isinstance(given, kind):
+            raise InvalidInput(
+                f"{name}: expected a {kind.__name__}, got {shown(given)}; names are for `compose(experts, ...)`"
+            )
     corrected = composition.target(len(experts)) is not None
     check_settings(temperature, particles, selection, resampling, rule.repairs, corrected)
     check_draws(seed, items, len(x_t))

@@ -244,6 +244,7 @@ def diagnose_team(team: Team, data: Any, seed: int = 0, on_progress: Progress | 
     if len(team) < 2:
         raise InvalidInput(f"diagnose: expected at least two experts to compare, got {len(team)}")
     tell, given = on_progress or (lambda stage, done, total: None), as_data(data).to(team.device)
+    given.check_asked()
     predictions = predict(
         team.experts, given, seed=seed, on_pass=lambda done, total: tell("asking the experts", done, total)
     )

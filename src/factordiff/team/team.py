@@ -229,6 +229,8 @@ def compose(
         members = [replace(member, objective=one) for member, one in zip(members, objectives, strict=True)]
     members = with_names_apart(members)
     if len(members) == 1 and method == "routing":
+        for name in options:
+            spec(method).option(name)  # a name that is wrong is wrong here too
         method, options = "single", {}  # one expert alone has nobody to be routed to
     given = {name: value for name, value in options.items() if value is not None}
     names = [member.name for member in members]

@@ -15,8 +15,9 @@ from factordiff.composition.emission import log_drawn
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import refuse, sum_error
+from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.request import check_tokens, common_vocabulary
-from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, at_next_reveal
+from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, Wrapped, at_next_reveal
 from factordiff.sampling.rows import joined_rows, some_rows
 from factordiff.sampling.step import commit, propose, ticked
 from factordiff.state import SamplerState
@@ -79,13 +80,12 @@ def exact_law(
 ) -> Law:
     """The law of `sample` with one particle, for experts that need no condition, from `start` (default: all masked).
 
-    The reveal rule must not be random. With one cell per step and no randomness but the values, each outcome
-    has exactly one path.
+    The reveal rule must neither be random nor take cells back. With one cell per step each outcome has exactly one
+    path.
     """
     vocabulary = common_vocabulary(experts)
     rule = reveal if reveal is not None else ByConfidence(max(cells, 1))
-    if isinstance(rule, Ancestral):
-        raise InvalidInput("reveal: expected a rule that is not random, got Ancestral")
+    _check_rule(rule)
     if not 0 < temperature < float("inf"):
         raise InvalidInput(f"temperature: expected a finite positive number, got {temperature}")
     if vocabulary.size**cells > LARGEST_LAW:
@@ -119,6 +119,16 @@ def exact_law(
             chances.append((log_prob + drawn)[possible])
         state, log_prob = joined_rows(branches), torch.cat(chances)
     return Law(state.x_t, log_prob, state.log_w, vocabulary.size)
+
+
+def _check_rule(rule: RevealRule) -> None:
+    inside = rule
+    while isinstance(inside, Wrapped):
+        inside = inside.rule
+    if isinstance(inside, Ancestral) or (isinstance(inside, ByBlock) and inside.order == "random"):
+        raise InvalidInput(f"reveal: expected a rule that is not random, got {rule!r}")
+    if rule.repairs:
+        raise InvalidInput(f"reveal: expected a rule that takes no cell back, got {rule!r}")
 
 
 def _fillings(chosen: Cells, values: int) -> Iterator[tuple[Tokens, Bool[Tensor, " batch"]]]:

@@ -171,7 +171,7 @@ class Infilling:
         """One window, watched."""
         request, how, device = self.request, self.how, self.team.device
         observer = Observer(
-            on_step, check, request.detail, one_by_one=how.selection == "vote", likeliest=LIKELIEST
+            on_step, check, request.detail, one_by_one=how.paths == "alone", likeliest=LIKELIEST
         )
         return decode_watched(
             how,

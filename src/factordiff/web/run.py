@@ -94,7 +94,7 @@ def _first_attempt(prepared: Prepared, emit: Emit, check: Check) -> None:
         lambda said: emit(events.StepEvent(event="step", **said).model_dump(exclude_unset=True)),
         check,
         request.detail,
-        one_by_one=how.selection == "vote",
+        one_by_one=how.paths == "alone",
     )
     samples = decode_watched(
         how,
