@@ -19,7 +19,7 @@ from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
 from factordiff.files import write_whole
 from factordiff.fitting.data import FittingData
-from factordiff.sampling.request import check_given, check_tokens, common_vocabulary
+from factordiff.sampling.request import check_tokens, common_vocabulary
 from factordiff.state import SamplerState
 from factordiff.streams import Purpose, uniform
 from factordiff.types import Cells, ExpertLogProbs, Tokens
@@ -91,10 +91,9 @@ def predict(
     each batch is kept there as it comes, and found again after an interruption.
     """
     vocabulary = common_vocabulary(experts)
-    check_tokens(data.answers, vocabulary)
+    check_tokens(data.answers, experts)
     if (data.answers == vocabulary.mask).any():
         raise InvalidInput("data: expected whole answers, some cells are masked; leave them out by `asked`")
-    check_given(experts, data.answers)
     if list(rates) != sorted(rates, reverse=True) or not all(0 < rate <= 1 for rate in rates):
         raise InvalidInput(f"rates: expected shares of hidden cells, from high to low, got {list(rates)}")
     _check_memory(len(experts) * len(rates) * data.answers.numel() * vocabulary.size * 4)

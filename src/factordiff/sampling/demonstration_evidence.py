@@ -47,7 +47,7 @@ def demonstration_evidence(
     scores: Tensor | None = None
     passes: Tensor | None = None
     for number, (told, answers, present) in enumerate(condition.leave_one_out()):
-        check_tokens(answers, experts[0].vocabulary)
+        check_tokens(answers, experts)
         state = SamplerState.begin(answers, mask, len(experts))
         forward = Forward(experts, told, len(answers))
         ids = torch.arange(len(answers), device=answers.device) if items is None else items

@@ -90,7 +90,7 @@ def dealt(
 
 def _checked_mask(experts: Sequence[Expert], x_t: Tensor) -> int:
     vocabulary = common_vocabulary(experts)
-    check_tokens(x_t, vocabulary)
+    check_tokens(x_t, experts)
     return vocabulary.mask
 
 

@@ -40,8 +40,7 @@ def check_request(
 ) -> None:
     """Refuse what cannot be; `rows` is how many are in flight at once (default: all)."""
     vocabulary = common_vocabulary(experts)
-    check_tokens(x_t, vocabulary)
-    check_given(experts, x_t)
+    check_tokens(x_t, experts)
     for name, given, kind in (("composition", composition, Composition), ("reveal", rule, RevealRule)):
         if not isinstance(given, kind):
             raise InvalidInput(
@@ -86,8 +85,9 @@ def check_words(experts: Sequence[Expert]) -> None:
             )
 
 
-def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
-    """Refuse anything but values and masks."""
+def check_tokens(x_t: Tensor, experts: Sequence[Expert]) -> None:
+    """Refuse anything but values and masks, and what an expert cannot read where it is given."""
+    vocabulary = experts[0].vocabulary
     if x_t.dim() != 2 or x_t.dtype != torch.int64:
         raise InvalidInput(
             f"x_t: expected int64 tokens of shape (item, cell), got {x_t.dtype} of shape {tuple(x_t.shape)}"
@@ -97,10 +97,6 @@ def check_tokens(x_t: Tensor, vocabulary: Vocabulary) -> None:
             f"x_t: expected values 0 .. {vocabulary.size - 1} or the mask {vocabulary.mask}, "
             f"got {int(x_t.min())} .. {int(x_t.max())}"
         )
-
-
-def check_given(experts: Sequence[Expert], x_t: Tensor) -> None:
-    """Refuse what an expert cannot read where it is given."""
     for expert in experts:
         if isinstance(expert, ChecksGiven):
             expert.check_given(x_t)

@@ -97,7 +97,7 @@ def exact_law(
         )
     beta = composition.target(len(experts))
     x_t = torch.full((1, cells), vocabulary.mask) if start is None else start[None]
-    check_tokens(x_t, vocabulary)
+    check_tokens(x_t, experts)
     state = SamplerState.begin(x_t, vocabulary.mask, len(experts))
     log_prob = torch.zeros(1, dtype=torch.float64)
     told = [expert.encode(None) for expert in experts]
