@@ -29,6 +29,10 @@ def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal
     if looks_like_an_id(source):
         return [published_task(source)]
     path = Path(source)
+    if not os.path.lexists(path) and path.name == source and not path.suffix:
+        raise DataError(
+            f"{source}: no file or folder has this name, and ids of published tasks are such as 0ca9ddb6"
+        )
     if not path.is_dir():
         return list(_tasks(read_json(path), path.stem, str(path)))
     files, closed = task_files(path)
