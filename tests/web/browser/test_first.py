@@ -231,6 +231,16 @@ def test_no_barrier_on_the_workbench(pages: Watched, size: str, dark: bool) -> N
     assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size][0]
 
 
+def test_a_story_that_cannot_be_told_is_not_waited_for(browser: BrowserContext, live: Served) -> None:
+    page = Watched(browser, live).open(f"http://127.0.0.1:{live.port}/", still=True)
+    page.route("**/api/v1/tell", lambda route: route.abort())
+    page.route("**/api/v1/solve", lambda route: route.abort())
+    page.locator(".story-card").nth(1).click()
+    expect(page.locator("#alert")).to_contain_text("The server cannot be reached")
+    expect(page.locator("#caption")).to_be_empty()
+    page.close()
+
+
 def test_experts_that_tell_no_story_open_on_the_workbench(pages: Watched, server: Served) -> None:
     page = pages.open(f"http://127.0.0.1:{server.port}/")
     expect(page).to_have_url(f"http://127.0.0.1:{server.port}/workbench.html")
