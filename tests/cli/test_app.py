@@ -125,6 +125,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         (("reproduce", "voting", "--part", "²/2", "--limit", "1"), "part: expected K/N with K from 1 to N"),
         (("reproduce", "voting", "--part", f"{'9' * 5_000}/2", "--limit", "1"), "part: expected K/N"),
         (("experts", "n" * 300), "neither a folder nor a shipped expert"),
+        (("solve", "nowhere"), "nowhere: no file or folder has this name, and ids of published tasks are"),
         (("solve", "n" * 300), "n: File name too long|cannot be read .File name too long"),
         (("infill", "x.py", "--mask", "9" * 5_000), "--mask: expected lines such as"),
         (("compare", "n" * 300), "expected one of|no world"),

@@ -15,7 +15,7 @@ from rich.markup import escape
 from typer import Option
 
 from factordiff.cli.terminal import discard, escape_what_cannot_be_encoded
-from factordiff.cli.whole_numbers import Verbs
+from factordiff.cli.verbs import NewcomersFirst, Verbs, flowing
 from factordiff.errors import FactorDiffError
 from factordiff.printable import printable
 
@@ -23,10 +23,13 @@ LONGEST_ERROR = 2_000
 
 app = Verbs(
     name="factordiff",
-    help="""Combine frozen discrete-diffusion experts at inference time, factor by factor.
+    help=flowing(
+        """Combine frozen discrete-diffusion experts at inference time, factor by factor.
 
-    Exit codes: 0 done, 1 an error in one sentence, 2 a wrong option, 3 a part was not done (a task was refused, a
-    training diverged), 130 Ctrl-C.""",
+        Exit codes: 0 done, 1 an error in one sentence, 2 a wrong option, 3 a part was not done (a task was refused, a
+        training diverged), 130 Ctrl-C."""
+    ),
+    cls=NewcomersFirst,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -93,7 +93,9 @@ def shown(made: Made) -> Table:
     """A table for a terminal."""
     rich = Table(title=made.caption.replace("`", ""), title_justify="left", show_edge=False, pad_edge=False)
     for place, heading in enumerate(made.headings):
-        rich.add_column(heading, justify="left" if place < 2 else "right", no_wrap=place >= 2)
+        rich.add_column(
+            heading, justify="left" if place < 2 else "right", no_wrap=place >= 2, overflow="fold"
+        )
     for row in made.rows:
         if row is None:
             rich.add_section()

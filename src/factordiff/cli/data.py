@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from factordiff.cli.app import app
 from factordiff.cli.progress import progress_bar
-from factordiff.cli.whole_numbers import Verbs
+from factordiff.cli.verbs import Verbs
 from factordiff.errors import DataError, InvalidInput, MissingDependency, Unavailable
 
 data = Verbs(no_args_is_help=True, help="Build, check and look at data sets.")

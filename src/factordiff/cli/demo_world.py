@@ -51,7 +51,7 @@ def watch(console: Console, world: World) -> None:
     """Show a world at work: an enumerated one as its table, the others as a query being filled."""
     console.print(f"\n[bold]{world.name}[/]: {world.tests}\n", highlight=False)
     if world.metric.mode == "enumerated":
-        console.print(compare_world(world).text(), highlight=False, soft_wrap=True)
+        console.print(compare_world(world).text(), markup=False, highlight=False, soft_wrap=True)
         return
     with console.status("experts and a query"):
         found = world.experts("cpu")

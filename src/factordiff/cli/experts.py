@@ -42,11 +42,11 @@ def experts(name: Annotated[str, Argument(help="Show this expert's card: a name 
     if not names + of_text:
         console.print(f"No experts come with this version; {SMALL}", highlight=False, soft_wrap=True)
         return
-    table = Table(box=SIMPLE, caption=CAPTION)
+    table = Table(box=SIMPLE, caption=CAPTION, pad_edge=False, padding=(0, 1, 0, 0))  # 80 columns hold it
     for heading in ("expert", "backbone", "objective"):
         table.add_column(heading, no_wrap=True)
     for heading in ("validation", "test", "own question"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for shipped in names:
         table.add_row(shipped, *_row(find_expert(shipped).folder))
     console.print(table)
@@ -70,7 +70,7 @@ def _row(folder: Path) -> list[str]:
     cells = [config["backbone"], objective, accuracy("validation", "full"), accuracy("test", "full")]
     if objective != "full":
         validation = accuracy("validation", objective)
-        cells.append(accuracy("test", objective) or (validation and f"{validation} (validation)"))
+        cells.append(accuracy("test", objective) or (validation and f"{validation} (val.)"))
     return cells
 
 

@@ -165,10 +165,12 @@ def show_diagnosis(console: Console, found: Diagnosis) -> None:
     """Print what each way gets right, where experts are wrongly sure, and the advice."""
     title = f"{' + '.join(found.names)}: hidden cells right, {found.items} items"
     table = Table(title=title, title_justify="left")
-    table.add_column("way")
+    table.add_column(
+        "way", min_width=11, overflow="fold"
+    )  # experts are told apart by the ends of their names
     for heading in ("all", "whole rows", *(f"{100 * rate:.0f} % hidden" for rate in found.rates)):
         table.add_column(heading, justify="right")
-    table.add_column("at")
+    table.add_column("at", overflow="fold")
     for one in found.findings:
         shares = (one.cells, one.rows, *one.by_rate)
         table.add_row(one.name, *(f"{100 * share:.2f}" for share in shares), one.setting)

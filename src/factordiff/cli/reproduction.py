@@ -282,7 +282,7 @@ def _show(console: Console, section: Section) -> None:
 def _rich(table: ReportTable) -> Table:
     shown = Table(title=escape(table.caption) or None, title_justify="left")
     for heading in table.headings:
-        shown.add_column(escape(heading))
+        shown.add_column(escape(heading), overflow="fold")  # a name that is cut is nobody's
     for row in table.rows:
         if row is None:
             shown.add_section()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -32,13 +31,3 @@ class BoundedCommand(TyperCommand):
                         param=parameter,
                     )
         return rest
-
-
-class Verbs(typer.Typer):
-    """A set of commands, all of them bounded."""
-
-    def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **settings: Any
-    ) -> Callable[[Any], Any]:
-        """Register a command; of another class only if that is bounded too."""
-        return super().command(name, cls=cls or BoundedCommand, **settings)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from factordiff.cli.app import app
@@ -38,11 +37,17 @@ def worlds_command(
     if name:
         _about(console, world(name))
         return
-    table = Table("world", "tests", "test queries", "figure", "needs", show_edge=False, pad_edge=False)
-    for one in map(world, WORLDS):
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("world", "tests", "queries", "figure"):
+        table.add_column(heading, no_wrap=heading != "tests")
+    listed = [world(name) for name in WORLDS]
+    for one in listed:
         size = f"{one.sizes['test']:,}" if one.sizes["test"] else "none yet"
-        table.add_row(one.name, one.tests, size, one.metric.main.name, escape(one.needs or "nothing"))
+        table.add_row(one.name, one.tests, size, one.metric.main.name)
     console.print(table)
+    for one in listed:
+        if one.needs:
+            console.print(f"{one.name} needs {one.needs}", highlight=False, markup=False)
 
 
 def _about(console: Console, world: Any) -> None:
@@ -65,9 +70,9 @@ def compare_command(
     methods: Annotated[
         str,
         typer.Option(
-            help="Rows, joined by commas: alone, a method such as mixture or routing[temperatures=1,0.25], "
+            help="Rows, joined by commas: alone, a method such as mixture or routing\\[temperatures=1,0.25], "
             "fitted:mixture|product|routing|superdiff|evidence (numbers chosen on validation), fitted:learned or "
-            "fitted:learned[kind=neighbourhood] (a router), told, oracle, union, answer-fitted."
+            "fitted:learned\\[kind=neighbourhood] (a router), told, oracle, union, answer-fitted."
         ),
     ] = "",
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.")] = None,

@@ -29,6 +29,10 @@ def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal
     if looks_like_an_id(source):
         return [published_task(source)]
     path = Path(source)
+    if path.name == source and not path.suffix and _is_missing(path):
+        raise DataError(
+            f"{source}: no file or folder has this name, and ids of published tasks are such as 0ca9ddb6"
+        )
     if not path.is_dir():
         return list(_tasks(read_json(path), path.stem, str(path)))
     files, closed = task_files(path)
@@ -44,6 +48,17 @@ def read_source(source: str, standard_input: bytes = b"") -> list[Task | Refusal
             seen.setdefault(name, file)
             found.append(one)
     return found
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is nothing; a name that no file can have is another matter."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def would_be_read(file: Path, folder: Path) -> bool:

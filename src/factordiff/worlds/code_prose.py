@@ -81,7 +81,7 @@ class CodeProse(World):
     )  # fmt: skip
     factors = ("pixel", "whole")
     batch = 64
-    needs = "`factordiff data build code-prose` (the corpus, 180 MB of wheels)"
+    needs = "`factordiff data build code-prose` (the corpus, 91 MB of wheels)"
     recipe = (
         "factordiff data build code-prose\nfactordiff compare code-prose\n"
         "# its experts were trained by:\n"

@@ -62,7 +62,7 @@ def live(shipped: ExpertRegistry) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def recordings(shipped: ExpertRegistry) -> list[Recording]:
     """Some of the stories: two alone and together, a correction, a comparison, and those of worlds."""
-    names = ("together", "change-its-mind", "fast-or-exact")
+    names = ("together", "change-its-mind", "product-wins", "fast-or-exact")
     wanted = [story for story in STORIES if story.name in names or story.kind != "grid"]
     return record_all(wanted, shipped, LIBRARY)
 

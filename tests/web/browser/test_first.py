@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from factordiff.web.record import Recording
 from factordiff.web.story_list import STORIES
 from tests.web.browser.acts import answer, choose, colors, solved, unfold
 from tests.web.browser.barriers import barriers
@@ -120,7 +121,7 @@ def test_the_site_opens_from_a_file_and_from_a_host(
     page.select_option("#speed", "25")
     ended(page, "001")
     assert letters(page, 2) == {"A", "B"}
-    expect(page.locator(".story-card")).to_have_count(5)
+    expect(page.locator(".story-card")).to_have_count(6)
     expect(page.locator("#to-workbench")).to_be_hidden()  # there is no server
     expect(page.locator(".know")).to_contain_text("factordiff play")
     page.locator(".story-card", has_text="Change its mind").click()
@@ -145,6 +146,28 @@ def test_runs_of_a_comparison_share_a_clock(pages: Watched, site: Path) -> None:
     assert fast.locator(".hidden-cell").count() == 0
     fast.locator(".cell").nth(3).hover()
     expect(page.locator("#inspector")).to_contain_text("Row 1, column 4")
+
+
+def test_what_is_said_of_passes_is_counted(pages: Watched, site: Path, recordings: list[Recording]) -> None:
+    told = next(one for one in recordings if one.story.name == "fast-or-exact")
+    slow, fast = (events[-1]["passes"]["executed"] for events in told.runs)
+    assert fast < slow
+    page = pages.open(f"{site.as_uri()}#story=fast-or-exact", still=True)
+    expect(page.locator("#caption")).to_contain_text(f"{fast} passes")
+    expect(page.locator("#caption")).to_contain_text(f"instead of {slow}.")
+
+
+@pytest.mark.parametrize("width", [1280, 900, 700, 390])
+def test_two_answers_are_drawn_at_one_scale(pages: Watched, site: Path, width: int) -> None:
+    """One run has a map of who decides beside its answer, the other has none."""
+    page = pages.open(f"{site.as_uri()}#story=product-wins", still=True, size=(width, 800))
+    panels = page.locator(".story-panel")
+    assert [panels.nth(number).locator(".grid").count() for number in (0, 1)] == [2, 1]
+    shown = [panels.nth(number).locator(".grid").first.bounding_box() for number in (0, 1)]
+    first, second = (box["width"] for box in shown if box is not None)
+    assert abs(first - second) < 0.1 * first
+    if width == 1280:
+        expect(page.locator("#play")).to_be_in_viewport()
 
 
 def test_nothing_moves_for_those_who_asked_for_that(pages: Watched, site: Path) -> None:
@@ -206,6 +229,16 @@ def test_no_barrier_on_the_workbench(pages: Watched, size: str, dark: bool) -> N
     answer(page).nth(12).hover()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size][0]
+
+
+def test_a_story_that_cannot_be_told_is_not_waited_for(browser: BrowserContext, live: Served) -> None:
+    page = Watched(browser, live).open(f"http://127.0.0.1:{live.port}/", still=True)
+    page.route("**/api/v1/tell", lambda route: route.abort())
+    page.route("**/api/v1/solve", lambda route: route.abort())
+    page.locator(".story-card").nth(1).click()
+    expect(page.locator("#alert")).to_contain_text("The server cannot be reached")
+    expect(page.locator("#caption")).to_be_empty()
+    page.close()
 
 
 def test_experts_that_tell_no_story_open_on_the_workbench(pages: Watched, server: Served) -> None:

@@ -80,7 +80,7 @@ def test_the_routing_map_says_how_much_who_decides_counts(page: Page) -> None:
     shared = page.locator(".lane .letters .cell.shared")
     expect(shared).to_have_count(1)
     expect(shared).to_have_attribute("aria-label", re.compile(r": (left|right), counts 50 %$"))
-    expect(page.locator(".lane .panel-title", has_text="Who decides")).to_contain_text("ringed: shared")
+    expect(page.locator(".lane .panel", has_text="Who decides")).to_contain_text("ringed: shared")
 
 
 def test_a_cell_shows_every_experts_distribution(page: Page) -> None:

@@ -76,11 +76,23 @@ def test_the_passage_of_the_story_together_and_alone(texts: Watched) -> None:
         "✗ 5 characters wrong",
     ]
     assert panel(page, 0) == text.removesuffix("\n")
+    legends = page.locator(".story-panel .legend:visible")
+    expect(legends).to_have_count(1)  # of those together; what the colors mean is nowhere else
+    expect(legends).to_contain_text("B: 5 characters")
     page.locator(".story-panel").nth(0).locator(".ch").nth(7).hover()
     expect(page.locator("#inspector .voice")).to_have_count(2)
     expect(page.locator("#inspector")).to_contain_text("decided in step")
     page.locator("#scrub").fill("0")
     assert page.locator(".story-panel").nth(0).locator(".hidden-cell").count() == 41
+
+
+def test_where_nobody_decides_alone_no_colors_are_explained(texts: Watched) -> None:
+    page = texts.open(still=True)
+    page.uncheck("#alone")
+    page.locator('[data-name="method"]').select_option("product")
+    fill_in(page)
+    expect(page.locator(".story-panel .chip")).not_to_be_empty()
+    expect(page.locator(".story-panel .legend:visible")).to_have_count(0)
 
 
 def test_a_text_of_ones_own(texts: Watched) -> None:

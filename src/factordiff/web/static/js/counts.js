@@ -12,6 +12,8 @@ const COUNTS = {
   empty: ({ picture }, wrong) => wrong.filter((cell) => picture.rightAt(cell) === 0).length,
   // those of them that have another color
   colored: ({ picture, run }, wrong) => wrong.filter((cell) => picture.rightAt(cell) !== 0 && run.answer.canvas[cell] !== 0).length,
+  // what the run asked of the networks
+  passes: ({ run }) => run.answer.passes.executed,
   // quarters of a mosaic that are right
   quarters: ({ picture }, wrong) => quartersWithout(wrong, picture.side),
   // quarters that the expert decided who was trained on their task

@@ -19,6 +19,7 @@ let asking = null;
 const player = new Player((at) => show(at));
 
 function complain(error) {
+  by("caption").textContent = ""; // nobody is being asked any more
   by("alert").hidden = false;
   by("alert").querySelector("p").textContent = error.message ?? String(error);
 }

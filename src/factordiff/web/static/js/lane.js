@@ -25,7 +25,7 @@ export class Lane {
     this.second = new SecondPanel();
     this.verdict = element("p", { class: "verdict" });
     this.mapTitle = element("span", {}, "Who decides");
-    this.mapNote = element("small", {}, "faint: open");
+    this.mapNote = element("p", { class: "hint" }, "faint: open");
     this.legend = element("div", { class: "legend" });
     const title = `${compared ? `${"AB"[number]} · ` : ""}${this.settings.method}`;
     this.root = element("article", { class: "lane", "aria-label": `${title}: ${this.settings.experts.join(", ")}` },
@@ -33,10 +33,10 @@ export class Lane {
       element("div", { class: "panels" },
         element("div", { class: "panel" }, element("div", { class: "panel-title" }, "Answer ", element("small", {}, "paint a cell to fix it")), this.grid.root),
         element("div", { class: "maps" },
-          element("div", { class: "panel" }, element("div", { class: "panel-title" }, this.mapTitle, " ", this.mapNote), this.map.root, this.legend),
+          element("div", { class: "panel" }, element("div", { class: "panel-title" }, this.mapTitle), this.map.root, this.legend, this.mapNote),
           ...this.voices.map((view, place) =>
           element("div", { class: "panel" },
-            element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "would say")),
+            element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "says")),
             view.root)),
           this.second.root)));
   }

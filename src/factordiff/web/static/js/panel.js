@@ -20,7 +20,7 @@ class Panel {
     this.root = element("article", { class: `story-panel${wide ? " wide" : ""}`, "aria-label": this.label },
       element("h3", {}, this.label),
       element("p", { class: "who" }, experts.length > 1 ? experts.map((name, place) => `${LETTERS[place]} ${name}`).join(" + ") : experts[0]),
-      element("div", { class: "story-grids" }, ...views, this.verdict, experts.length > 1 && this.run.routed ? this.legend : null));
+      element("div", { class: "story-grids" }, ...views, this.verdict, experts.length > 1 ? this.legend : null));
   }
 
   show(at, active, looked) {
@@ -28,6 +28,7 @@ class Panel {
     const over = run.isOver(at);
     const fresh = new Set(at && !over ? run.steps[Math.min(at, run.steps.length) - 1].revealed : []);
     this.draw({ over, looked, fresh, x: run.canvas(at), decided: run.decided(at) });
+    this.legend.hidden = !run.routed; // known once the run has begun
     this.root.classList.toggle("waiting", !active && !over);
     this.#judge(over);
   }

@@ -1,0 +1,122 @@
+"""What a window of 80 columns shows: names as they are typed, never cut; help that reads on from line to line."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+import torch
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.testing import CliRunner
+
+from factordiff.cli import comparing, demo_world, reproduction, worlds
+from factordiff.cli.app import app
+from factordiff.cli.fitting import show_diagnosis
+from factordiff.cli.verbs import FIRST
+from factordiff.experts.registry import shipped_experts
+from factordiff.fitting.diagnosis import Diagnosis, Finding
+from factordiff.report.document import Table
+from factordiff.worlds.catalogue import WORLDS
+from factordiff.worlds.catalogue import world as world_of
+from tests.cli.verbs import verbs
+
+NARROW = 80
+LABELS = ("test.trans-full+conv-full.routing.component", "test.trans-full+conv-full.geometric-mean")
+
+
+def narrow() -> Console:
+    return Console(width=NARROW, file=StringIO(), force_terminal=False)
+
+
+def said(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def columns(shown: str, place: int) -> str:
+    """What stands in one column of a table, its lines joined."""
+    rows = [re.split(r"[│┃]", line) for line in shown.splitlines()]
+    return "".join(row[place].strip() for row in rows if len(row) > place)
+
+
+def helped(*words: str) -> str:
+    result = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(NARROW)})
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_the_list_of_experts_is_whole() -> None:
+    shown = CliRunner().invoke(app, ["experts"], env={"COLUMNS": str(NARROW)}).output
+    assert all(name in shown for name in shipped_experts())
+    assert "…" not in shown
+
+
+def test_the_list_of_worlds_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = narrow()
+    monkeypatch.setattr(worlds, "_console", lambda: console)
+    assert CliRunner().invoke(app, ["worlds"]).exit_code == 0
+    assert all(name in said(console) for name in WORLDS)
+    assert "…" not in said(console)
+    assert len(said(console).splitlines()) < 80  # it was 120
+
+
+def test_experts_of_a_diagnosis_are_told_apart() -> None:
+    names = ("trans-occ-default-head", "trans-occ-relative")
+    ways = tuple(Finding(name, 1.0, 1.0, (1.0,) * 4, "") for name in (*names, "learned", "oracle"))
+    never = torch.zeros(2, 100)
+    console = narrow()
+    show_diagnosis(console, Diagnosis(names, (1.0, 0.75, 0.5, 0.25), ways, never, 0.0, 0.0, 12, (10, 10)))
+    assert all(name in columns(said(console), 1) for name in names)
+
+
+@pytest.mark.parametrize("drawn", [reproduction._rich, comparing.shown])
+def test_rows_of_a_table_are_told_apart(drawn) -> None:
+    rows = tuple(("composition", label, "24,000", "24,000", "12,345,678") for label in LABELS)
+    console = narrow()
+    console.print(drawn(Table(("experiment", "row", "queries", "left", "seconds left"), rows, "")))
+    assert all(label in columns(said(console), 2) + columns(said(console), 1) for label in LABELS)
+
+
+def test_a_worlds_demo_spells_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are part of a row's name, not markup."""
+
+    class Compared:
+        def text(self) -> str:
+            return "routing[factors=row]  fitted:learned[kind=neighbourhood]"
+
+    monkeypatch.setattr(demo_world, "compare_world", lambda _: Compared())
+    console = narrow()
+    demo_world.watch(console, world_of("toy-halves"))
+    assert Compared().text() in said(console)
+
+
+def test_help_says_what_is_written() -> None:
+    """Brackets that are not escaped would be taken for markup and left out."""
+
+    def heard(command: typer.core.click.Command) -> list[str]:  # type: ignore[name-defined]
+        words = [getattr(parameter, "help", None) or "" for parameter in command.params]
+        return [
+            *words,
+            command.help or "",
+            *(one for sub in getattr(command, "commands", {}).values() for one in heard(sub)),
+        ]
+
+    for words in heard(typer.main.get_command(app)):
+        assert Text.from_markup(words).plain == words.replace("\\[", "[")
+    assert "fitted:learned[kind=neighbourhood]" in helped("compare")
+
+
+def test_help_begins_with_what_a_newcomer_looks_for() -> None:
+    listed = re.findall(r"^│ ([a-z]+) ", helped().split("Commands")[1], re.MULTILINE)
+    assert tuple(listed[: len(FIRST)]) == FIRST
+    assert sorted(listed) == sorted({words[0] for words, _ in verbs()} | {"data"})
+
+
+def test_paragraphs_of_help_use_the_whole_width() -> None:
+    above = helped("solve").split("╭")[0]
+    assert "too large for the 10x10 canvas" in " ".join(above.split())
+    lines = above.split("Exit code 0")[1].splitlines()
+    assert all(len(line.rstrip()) > 60 for line in lines[:3])
