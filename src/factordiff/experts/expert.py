@@ -100,6 +100,14 @@ def _listed_logits(given: Numbers) -> Tensor:
     return logits
 
 
+def check_tensor(number: int, said: Any) -> None:
+    """Refuse what is no tensor, of the expert of this number; people count from one."""
+    if not isinstance(said, Tensor):
+        raise InvalidInput(
+            f"experts: expert {number + 1} returned a {type(said).__name__}, expected a tensor of log-probabilities"
+        )
+
+
 def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:
     """The same structure of tuples, named tuples and dicts, with all that they hold changed."""
     if isinstance(nested, dict):
