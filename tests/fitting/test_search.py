@@ -120,7 +120,9 @@ def test_past_an_end_only_the_trials_end_the_search() -> None:
     def level_from(setting: dict[str, Any]) -> float:
         return min(setting.get("weights", BOTH)[1], FACTOR**FURTHEST)
 
-    level = search(coordinates, 2, 24, level_from, beyond=3)  # one trial more shows that more of it is no better
+    level = search(
+        coordinates, 2, 24, level_from, beyond=3
+    )  # one trial more shows that more of it is no better
     assert (level.best["weights"][1], level.edge) == (FACTOR**FURTHEST, False)
 
 

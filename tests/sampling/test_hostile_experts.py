@@ -116,5 +116,7 @@ def test_the_expert_that_is_wrong_is_called_as_the_team_calls_it(untyped: None) 
 def test_a_vocabulary_that_is_a_number_is_refused() -> None:
     expert = Uniform()
     expert.vocabulary = 3  # type: ignore[assignment]
-    with pytest.raises(InvalidInput, match=r"number 2, a Uniform, has 3 as its vocabulary, expected Vocabulary\("):
+    with pytest.raises(
+        InvalidInput, match=r"number 2, a Uniform, has 3 as its vocabulary, expected Vocabulary\("
+    ):
         compose([Uniform(), expert])

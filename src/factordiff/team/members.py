@@ -35,8 +35,8 @@ def named_expert(name: str | None, expert: ExpertLike, number: int, device: torc
         )
     if not isinstance(expert.vocabulary, Vocabulary):
         raise InvalidInput(
-            f"experts: number {number + 1}, a {type(expert).__name__}, has {shown(expert.vocabulary)} as its vocabulary, "
-            "expected Vocabulary(number of values)"
+            f"experts: number {number + 1}, a {type(expert).__name__}, has {shown(expert.vocabulary)} as its "
+            "vocabulary, expected Vocabulary(number of values)"
         )
     if isinstance(expert, torch.nn.Module) and expert.training and not isinstance(expert, Network):
         raise InvalidInput(
