@@ -94,14 +94,14 @@ class Returning(Uniform):
 @pytest.mark.parametrize("other", [None, np.zeros((3, 4, 3))])
 def test_what_is_no_tensor_is_refused_and_named(other: Any, batch: int | None, untyped: None) -> None:
     team = compose({"mine": Uniform(), "yours": Returning(other)}, "product", engine=Engine(batch=batch))
-    with pytest.raises(InvalidInput, match=rf"expert 2 returned a {type(other).__name__}, expected a tensor"):
+    with pytest.raises(InvalidInput, match=rf"expert 2 returned a {type(other).__name__}, no tensor"):
         team.sample(X_T)
 
 
 def test_a_large_vocabulary_refuses_what_is_no_tensor_too(untyped: None) -> None:
     values = LARGE + 1
     team = compose([Uniform(values), Returning(None, values)], "product")
-    with pytest.raises(InvalidInput, match="expert 2 returned a NoneType, expected a tensor"):
+    with pytest.raises(InvalidInput, match="expert 2 returned a NoneType, no tensor"):
         team.sample(torch.tensor([[7, values]]))
 
 

@@ -135,6 +135,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
         lambda: draw([TWO_JOINTS], x_t=empty(2, 2), condition=torch.tensor([1, 0, 1])),
     ),
     "negative temperature": ("temperature: expected 0 .* got -1", lambda: draw(temperature=-1.0)),
+    "no cells": (r"x_t: expected at least one cell, got shape \(2, 0\)", lambda: draw(x_t=empty(2, 0))),
+    "a word for a temperature": ("temperature: expected 0 .* got 'hot'", lambda: draw(temperature="hot")),
     "NaN temperature": ("temperature: expected 0 .* got nan", lambda: draw(temperature=NAN)),
     "infinite temperature": ("temperature: expected 0 .* got inf", lambda: draw(temperature=INF)),
     "no particles": ("particles: expected a whole number of at least 1, got 0", lambda: draw(particles=0)),

@@ -100,12 +100,11 @@ def _listed_logits(given: Numbers) -> Tensor:
     return logits
 
 
-def check_tensor(number: int, said: Any) -> None:
-    """Refuse what is no tensor, of the expert of this number; people count from one."""
-    if not isinstance(said, Tensor):
-        raise InvalidInput(
-            f"experts: expert {number + 1} returned a {type(said).__name__}, expected a tensor of log-probabilities"
-        )
+def described(said: Any) -> str:
+    """What an expert returned, for the sentence that refuses it."""
+    if isinstance(said, Tensor):
+        return f"log-probabilities of shape {tuple(said.shape)}"
+    return f"a {type(said).__name__}, no tensor"
 
 
 def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:

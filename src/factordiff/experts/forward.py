@@ -12,7 +12,7 @@ from torch import Tensor
 from factordiff.errors import InvalidInput
 from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.experts.expert import Expert, check_tensor, take
+from factordiff.experts.expert import Expert, described, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
@@ -62,11 +62,9 @@ class Forward:
 
 def check_shape(number: int, said: CellLogProbs, shape: tuple[int, ...]) -> None:
     """Refuse what an expert says about other rows, cells or values than it was asked about; people count from one."""
-    check_tensor(number, said)
-    if tuple(said.shape) != shape:
+    if not isinstance(said, Tensor) or tuple(said.shape) != shape:
         raise InvalidInput(
-            f"experts: expert {number + 1} returned log-probabilities of shape {tuple(said.shape)}, "
-            f"expected {shape} (batch, cell, value)"
+            f"experts: expert {number + 1} returned {described(said)}, expected {shape} (batch, cell, value)"
         )
 
 
