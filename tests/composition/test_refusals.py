@@ -213,5 +213,5 @@ def test_only_masked_cells_need_be_distributions() -> None:
     masked[0, 1] = False
     refuse(sum_error(log_p, masked))
     masked[0, 1] = True
-    with pytest.raises(InvalidInput, match="log_probs: those of expert 0 contain NaN"):
+    with pytest.raises(InvalidInput, match="log_probs: those of expert 1 contain NaN"):
         refuse(sum_error(log_p, masked))

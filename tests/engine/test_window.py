@@ -206,7 +206,7 @@ def test_bad_distributions_are_refused_over_a_window_too(asked: list[AskedCells]
             self.calls += 1
             return super().log_probs_at_places(x_t, encoded, places) + (0.1 if self.calls > 3 else 0.0)
 
-    with pytest.raises(ValueError, match="those of expert 1 sum to one only within"):
+    with pytest.raises(ValueError, match="those of expert 2 sum to one only within"):
         Engine(3, cuda_graph=True).sample(
             [Noise(1, VALUES), Tired(2, VALUES)], Routing(), texts(), reveal=ByBlock(4, 2)
         )

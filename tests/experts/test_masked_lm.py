@@ -343,7 +343,7 @@ def test_logits_that_are_none_are_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=sentence):
             MaskedLanguageModel(Wrong(what)).log_probs(CELLS, None)
-    with pytest.raises(InvalidInput, match="those of expert 0 contain NaN"):
+    with pytest.raises(InvalidInput, match="those of expert 1 contain NaN"):
         compose([MaskedLanguageModel(Wrong(lambda logits: logits * torch.nan))]).sample(CELLS)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from factordiff import compose
+from factordiff import FittingData, Vocabulary, compose
 from factordiff.errors import InvalidInput
 from factordiff.fitting import diagnosis
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.router_fit import FitSettings
 from factordiff.report.diagnosis_chart import picture
 from factordiff.toy.painting import IndependentCells
-from tests.fitting.worlds import cyclic, halves
+from tests.fitting.worlds import Said, cyclic, halves
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,9 +76,81 @@ def test_it_says_where_experts_are_wrongly_sure(
     assert sure.max() == 1.0
 
 
+class Owner:
+    """Right in its own part of a line and wrong elsewhere, as sure of the one as of the other."""
+
+    vocabulary = Vocabulary(4)
+
+    def __init__(self, home: Tensor, shift: int) -> None:
+        self.home, self.shift = home, shift
+
+    def encode(self, condition: Tensor) -> Tensor:
+        return condition
+
+    def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+        cell = torch.arange(x_t.shape[1])
+        wrong = (encoded + 1 + (encoded.sum(1, keepdim=True) + cell * self.shift) % 3) % 4
+        said = torch.where(self.home, encoded, wrong)
+        return torch.nn.functional.one_hot(said, 4).mul(0.6).add(0.1).log()
+
+
+def test_owners_by_place_need_a_router_that_sees_places() -> None:
+    """Sureness says nothing: a small router is at chance, and 'no router' would be the wrong advice."""
+    home = torch.arange(8) < 4
+    answers = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (48, 8)))
+    team = compose({"left": Owner(home, 1), "right": Owner(~home, 2)})
+    found = team.diagnose(FittingData(answers, answers))
+    assert found["by place"].cells == found["oracle"].cells == 1.0
+    assert found["learned"].cells < 0.7
+    assert not found.needs_router
+    assert "a router that sees where a cell lies (factordiff fit --kind neighbourhood)" in found.advice
+    fitted = team.fit(FittingData(answers, answers), kind="neighbourhood", steps=120)
+    assert fitted.report is not None
+    assert fitted.report.best.score is not None
+    assert fitted.report.best.score.cells > 0.95  # what was advised does it
+
+
+def test_owners_by_place_are_chosen_on_other_items() -> None:
+    """Two experts that guess: the better of each place on the same items would seem to know something."""
+    random = np.random.default_rng(0)
+    said = torch.from_numpy(random.integers(0, 4, (40, 2, 30)))
+    answers = torch.from_numpy(random.integers(0, 4, (40, 30)))
+    chances = torch.nn.functional.one_hot(said, 4).mul(0.6).add(0.1).log()
+    found = compose([Said(0, 4), Said(1, 4)]).diagnose(FittingData(answers, chances))
+    of_same = (said == answers[:, None]).double().mean(0).max(0).values.mean()
+    assert of_same > 0.28
+    assert found["by place"].by_rate[0] < 0.27
+    assert "where a cell lies" not in found.advice
+
+
 def test_it_can_be_drawn(of_cycle: tuple[Diagnosis, list[str]], of_halves: Diagnosis) -> None:
     for found in (of_cycle[0], of_halves):
         assert picture(found).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "change"),
+    [
+        (
+            "at least two items, to fit a router on one and measure it on the other, got 1",
+            {"answers": [[1, 2]]},
+        ),
+        (r"owner: expected the number of an expert, 0 \.\. 1, .*got -1 \.\. 0", {"owner": [[0, 0], [0, -1]]}),
+        (r"owner: .*got 0 \.\. 2; leave cells without an owner out", {"owner": [[0, 0], [2, 1]]}),
+        ("expected some cells to be asked, got none", {"asked": [[False, False], [False, False]]}),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_refused(refusal: str, change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=refusal):
+        compose([Said(0), Said(1)]).diagnose(FittingData(**{"answers": [[1, 2], [0, 1]], **change}))
+
+
+def test_cells_that_are_not_asked_need_no_owner() -> None:
+    answers = torch.tensor([[1, 2], [0, 1]])
+    said = torch.full((2, 2, 2, 3), 1 / 3).log()
+    owner, asked = torch.tensor([[0, -1], [1, -1]]), torch.tensor([[True, False], [True, False]])
+    found = compose([Said(0), Said(1)]).diagnose(FittingData(answers, said, asked, owner=owner))
+    assert found.items == 2
 
 
 def test_one_expert_has_nobody_to_be_compared_with() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -74,5 +75,48 @@ def test_writing_into_x_t_of_a_large_vocabulary_changes_nothing(untyped: None) -
 @pytest.mark.parametrize("batch", [None, 1, 2, 4, 8])
 def test_rows_that_nobody_asked_about_are_refused(more: int, batch: int | None, untyped: None) -> None:
     team = compose([Surplus(more), Surplus(more)], "product", engine=Engine(batch=batch))
-    with pytest.raises(InvalidInput, match=r"expert 0 returned log-probabilities of shape"):
+    with pytest.raises(InvalidInput, match=r"expert 1 returned log-probabilities of shape"):
         team.sample(X_T)
+
+
+class Returning(Uniform):
+    """Answers with what is no tensor."""
+
+    def __init__(self, other: Any, values: int = 3) -> None:
+        super().__init__(values)
+        self.other = other
+
+    def log_probs(self, x_t: Tensor, encoded: Any) -> Any:
+        return self.other
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("other", [None, np.zeros((3, 4, 3))])
+def test_what_is_no_tensor_is_refused_and_named(other: Any, batch: int | None, untyped: None) -> None:
+    team = compose({"mine": Uniform(), "yours": Returning(other)}, "product", engine=Engine(batch=batch))
+    with pytest.raises(InvalidInput, match=rf"expert 2 returned a {type(other).__name__}, no tensor"):
+        team.sample(X_T)
+
+
+def test_a_large_vocabulary_refuses_what_is_no_tensor_too(untyped: None) -> None:
+    values = LARGE + 1
+    team = compose([Uniform(values), Returning(None, values)], "product")
+    with pytest.raises(InvalidInput, match="expert 2 returned a NoneType, no tensor"):
+        team.sample(torch.tensor([[7, values]]))
+
+
+def test_the_expert_that_is_wrong_is_called_as_the_team_calls_it(untyped: None) -> None:
+    team = compose([Uniform(), Surplus(1)], "product")
+    with pytest.raises(InvalidInput) as refused:
+        team.sample(X_T)
+    assert team.names[1] in str(refused.value)
+    assert team.names[0] not in str(refused.value)
+
+
+def test_a_vocabulary_that_is_a_number_is_refused() -> None:
+    expert = Uniform()
+    expert.vocabulary = 3  # type: ignore[assignment]
+    with pytest.raises(
+        InvalidInput, match=r"number 2, a Uniform, has 3 as its vocabulary, expected Vocabulary\("
+    ):
+        compose([Uniform(), expert])

@@ -263,10 +263,10 @@ class Wrong(Words):
     [
         (
             lambda said: said[..., :-1],
-            r"expert 1 returned log-probabilities of shape \(1, 12, 1028\), expected",
+            r"expert 2 returned log-probabilities of shape \(1, 12, 1028\), expected",
         ),
-        (lambda said: said + 0.1, "those of expert 1 sum to one only within a factor of"),
-        (lambda said: torch.where(said > said.mean(), math.nan, said), "those of expert 1 contain NaN"),
+        (lambda said: said + 0.1, "those of expert 2 sum to one only within a factor of"),
+        (lambda said: torch.where(said > said.mean(), math.nan, said), "those of expert 2 contain NaN"),
     ],
 )
 @pytest.mark.parametrize("composition", [Routing(), Mixture(), Routing(rows(3, 4))])

@@ -86,44 +86,44 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "too few cells": ("x_t: expected 4 cells, got 3", lambda: draw(x_t=empty(2, 3))),
     "sum below one": (
-        r"log_probs: those of expert 1 sum to one only.*expected normalised",
+        r"log_probs: those of expert 2 sum to one only.*expected normalised",
         lambda: draw([EXPERTS[0], Speaking(constant(0.5, 0.3, 0.1))]),
     ),
     "sum above one": (
-        "log_probs: those of expert 0 sum to one only",
+        "log_probs: those of expert 1 sum to one only",
         lambda: draw([Speaking(constant(0.5, 0.5, 0.5))]),
     ),
     "sum above one at one cell": (
-        "log_probs: those of expert 0 sum",
+        "log_probs: those of expert 1 sum",
         lambda: draw([Speaking(at_one_cell(0.5))]),
     ),
     "everything forbidden": (
-        "log_probs: those of expert 0 sum",
+        "log_probs: those of expert 1 sum",
         lambda: draw([Speaking(constant(0.0, 0.0, 0.0))]),
     ),
     "NaN": (
-        "log_probs: those of expert 1 contain NaN at a masked cell",
+        "log_probs: those of expert 2 contain NaN at a masked cell",
         lambda: draw([EXPERTS[0], Speaking(constant(NAN, 0.5, 0.5))]),
     ),
     "NaN at one cell": (
-        "log_probs: those of expert 0 contain NaN",
+        "log_probs: those of expert 1 contain NaN",
         lambda: draw([Speaking(at_one_cell(NAN))]),
     ),
-    "NaN later": ("log_probs: those of expert 0 contain NaN", lambda: draw([Speaking(at_one_cell(NAN), 2)])),
+    "NaN later": ("log_probs: those of expert 1 contain NaN", lambda: draw([Speaking(at_one_cell(NAN), 2)])),
     "NaN later, drawn": (
-        "log_probs: those of expert 0 contain NaN",
+        "log_probs: those of expert 1 contain NaN",
         lambda: draw([Speaking(constant(NAN, NAN, NAN), 2)], temperature=1.0),
     ),
     "NaN later, corrected": (
-        "log_probs: those of expert 0 contain NaN",
+        "log_probs: those of expert 1 contain NaN",
         lambda: draw([Speaking(constant(NAN, NAN, NAN), 2)], feynman_kac(), temperature=1.0, particles=4),
     ),
     "sum above one later": (
-        "log_probs: those of expert 0 sum",
+        "log_probs: those of expert 1 sum",
         lambda: draw([Speaking(constant(0.9, 0.9, 0.9), 3)]),
     ),
     "values missing": (
-        r"experts: expert 1 returned .*\(2, 4, 2\), expected \(2, 4, 3\)",
+        r"experts: expert 2 returned .*\(2, 4, 2\), expected \(2, 4, 3\)",
         lambda: draw([EXPERTS[0], Speaking(constant(0.5, 0.5))]),
     ),
     "condition too short": (
@@ -143,6 +143,8 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
         lambda: sample(EXPERTS, Mixture(), empty(2), reveal="fast"),  # type: ignore[arg-type]
     ),
     "negative temperature": ("temperature: expected 0 .* got -1", lambda: draw(temperature=-1.0)),
+    "no cells": (r"x_t: expected at least one cell, got shape \(2, 0\)", lambda: draw(x_t=empty(2, 0))),
+    "a word for a temperature": ("temperature: expected 0 .* got 'hot'", lambda: draw(temperature="hot")),
     "NaN temperature": ("temperature: expected 0 .* got nan", lambda: draw(temperature=NAN)),
     "infinite temperature": ("temperature: expected 0 .* got inf", lambda: draw(temperature=INF)),
     "no particles": ("particles: expected a whole number of at least 1, got 0", lambda: draw(particles=0)),
@@ -170,7 +172,7 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "float items": ("items: expected 2 whole-number ids", lambda: draw(items=torch.zeros(2))),
     "law without experts": ("experts: expected at least one expert", lambda: exact_law([], Single(), 2)),
     "law of a bad expert": (
-        "log_probs: those of expert 0 sum",
+        "log_probs: those of expert 1 sum",
         lambda: exact_law([Speaking(constant(0.5, 0.3, 0.1))], Single(), CELLS),
     ),
 }

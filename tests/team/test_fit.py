@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff import compose
+from factordiff import FittingData, compose
 from factordiff.composition.router import Router
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import CheckpointError, InvalidInput
@@ -120,11 +120,23 @@ def test_what_makes_no_sense_is_refused() -> None:
         ((data, "luck"), "what: expected one of router"),
         ((None,), "data: expected FittingData or"),
         ((torch.zeros(0, 8, dtype=torch.int64),), "expected some items to fit on, got none"),
+        (((data.answers,) * 7,), "data: expected FittingData or .*, got 7 things"),
+        ((data, ["router"]), "what: expected one of router"),
     ):
         with pytest.raises(InvalidInput, match=sentence):
             compose(experts).fit(*arguments)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="sharpness: a fit does not take it"):
         compose(experts).fit(data, sharpness=1)
+    for options, sentence in (
+        ({"steps": 0}, "steps: expected a whole number of at least 1, got 0"),
+        ({"steps": 2.5}, "steps: expected a whole number of at least 1, got 2.5"),
+        ({"heads": "product"}, "heads: expected some of mixture, product in a list, got 'product'"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            compose(experts).fit(data, **options)
+    for layout, sentence in ((8, "layout: expected a list of two"), ((3, 3), "expected a layout of 8 cells")):
+        with pytest.raises(InvalidInput, match=sentence):
+            FittingData(data.answers, layout=layout)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="at least two experts to choose between, got 1"):
         compose(experts[:1]).fit(data)
 

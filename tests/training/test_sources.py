@@ -132,3 +132,47 @@ def test_machines_share_one_batch() -> None:
     half.settings, half.items = run.step.settings, torch.arange(8, 16)
     for part, expected in zip(half.draw(torch.tensor(2)), whole, strict=True):
         assert torch.equal(part, expected[8:])
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "draw = lambda self, *of: rows(9)",
+            r"draw gave torch.int64 of shape \(2, 9\), expected int64 of \(item, 4\)",
+        ),
+        ("draw = lambda self, *of: (None, rows(4)[1].float())", "draw gave torch.float32 of shape"),
+        ("draw = lambda self, *of: rows(4)[1]", r"draw gave a Tensor, expected \(condition, clean cells\)"),
+        ("draw = lambda self, *of: (None, rows(4)[1] + 3)", r"draw gave values 3 \.\. 3, expected 0 \.\. 2"),
+        ("validation = lambda self, items: rows(5)", r"validation gave torch.int64 of shape \(2, 5\)"),
+        ("__init__ = lambda self: None", "Own is called with the device that batches are on"),
+        ("__init__ = lambda self, device: fail()", "Own could not read its data .*nothing here"),
+    ],
+)
+def test_classes_that_draw_something_else_are_refused(
+    change: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of another length were learned from without a word."""
+    code = f"""
+import torch
+from factordiff import Vocabulary
+
+def rows(cells):
+    return None, torch.zeros(2, cells, dtype=torch.int64)
+
+def fail():
+    raise FileNotFoundError("nothing here")
+
+class Own:
+    vocabulary, cells, digest = Vocabulary(3), 4, "mine"
+    __init__ = lambda self, device: None
+    draw = lambda self, *of: rows(4)
+    validation = lambda self, items: rows(4)
+    {change}
+"""
+    (tmp_path / "own_rows.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_rows", raising=False)
+    with pytest.raises(InvalidInput, match=said):
+        named_source("own_rows:Own", "cpu")

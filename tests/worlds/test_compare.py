@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from factordiff import Mixture, Queries, SamplerState, compare, compose
+from factordiff import Mixture, Queries, SamplerState, Team, compare, compose
 from factordiff.errors import DataError, FactorDiffError, InvalidInput, Unavailable
 from factordiff.toy.painting import IndependentCells
 from factordiff.worlds import running
@@ -240,6 +241,8 @@ def test_the_names_of_rows() -> None:
         ("mixture[reveal=nonsense]", "reveal: expected fast, exact"),
         ("mixture,mixture", "'mixture' is there twice"),
         ("union", "'union' is of the experts alone"),
+        ("learned", "'learned' has no router, .* ask for 'fitted:learned'"),
+        ("", "methods: expected at least one, got none"),
     ],
 )
 def test_rows_that_mean_nothing_are_refused(asked: str, sentence: str) -> None:
@@ -260,6 +263,60 @@ def test_data_that_is_none_is_refused(untyped: None) -> None:
         compare(experts(), "alone", (x[:0], x[:0]))
     with pytest.raises(Unavailable, match="metric: expected one of exact, cells, nats"):
         as_metric("accuracy")
+
+
+def test_a_function_fits_on_the_validation_queries() -> None:
+    """Half of each cluster's cells are given; who is alike is on one side, and given cells are not asked."""
+    given = queries(8)
+    given.x_t[:, 0] = 0
+    seen = []
+
+    def mine(setting: Setting) -> Team:
+        seen.append(setting.fitting_data())
+        return setting.team("mixture").fit(seen[0], "weights", budget=6)
+
+    table = compare(experts(), {"mine": mine}, queries(), validation=given)
+    assert table["mine"].value(EXACT.main) == 1.0  # as the plain mixture is not
+    data = seen[0]
+    assert data.open_cells.sum(-1).tolist() == [3] * 8
+    held = data.kept.view(4, 2)  # clusters are pairs
+    assert torch.equal(held[:, 0], held[:, 1])
+    assert 0 < held[:, 0].sum() < 4
+    with pytest.raises(InvalidInput, match="fitted on validation queries, and there are none"):
+        compare(experts(), {"mine": mine}, queries())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda x_t, x_0: (x_0, x_t), "x_t: expected hidden cells, which hold 3, got none"),
+        (
+            lambda x_t, x_0: (x_t, x_t),
+            r"x_0: expected what is right at each hidden cell, 0 \.\. 2, got 3 \.\. 3",
+        ),
+        (lambda x_t, x_0: (x_t, x_0 - 100), r"got -100 \.\. -98; data are \(x_t, x_0\)"),
+        (lambda x_t, x_0: (x_t, x_0, x_0[:1]), "condition: expected one for each of 2 items, got 1"),
+        (lambda x_t, x_0: (x_t.float(), x_0), "x_t: expected int64 tokens"),
+    ],
+)
+@pytest.mark.parametrize("of", ["data", "validation"])
+def test_data_that_make_no_table_are_refused(change: Any, sentence: str, of: str, untyped: None) -> None:
+    """Swapped, they made one: the surest of masks was right nowhere, and every row had a figure."""
+    x_t, x_0 = torch.full((2, CELLS), VALUES), torch.tensor([[0, 1, 2, 0]] * 2)
+    asked = {"data": (x_t, x_0), of: change(x_t, x_0)}
+    with pytest.raises(InvalidInput, match=sentence):
+        compare(experts(), "alone", **asked)
+
+
+def test_given_cells_may_be_anything_in_the_truth() -> None:
+    """Labels of other libraries have -100 where nothing is asked."""
+    x_t, x_0 = torch.tensor([[0, VALUES, VALUES, VALUES]]), torch.tensor([[-100, 1, 2, 1]])
+    assert compare(experts(), "alone", (x_t, x_0))["left"].value(EXACT.main) == 1.0
+
+
+def test_a_metric_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="metric: lambda is NaN for 6 of 6 queries"):
+        compare(experts(), "alone", queries(), lambda answers, truth: torch.full((6,), torch.nan))
 
 
 def test_items_of_different_lengths_are_asked_by_length() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.asked_cells import AskedCells
-from factordiff.experts.expert import Expert
+from factordiff.experts.expert import Expert, described
 from factordiff.experts.top_k import TopK
 from factordiff.types import Cells, ExpertLogProbs, Tokens
 
@@ -94,9 +94,9 @@ class CellOutputs:
                 asked.places,
                 (*x_t.shape, self.values),
             )
-        if tuple(log_probs.shape) != expected:
+        if not isinstance(log_probs, Tensor) or tuple(log_probs.shape) != expected:
             raise InvalidInput(
-                f"experts: expert {len(self)} returned log-probabilities of shape {tuple(log_probs.shape)}, "
+                f"experts: expert {len(self) + 1} returned {described(log_probs)}, "
                 f"expected {expected} ({'asked cell' if index is None else 'batch, cell'}, value)"
             )
         self.append(CellOutput(log_probs.reshape(-1, self.values), index))

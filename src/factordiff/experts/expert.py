@@ -108,6 +108,13 @@ def _listed_logits(given: Numbers) -> Tensor:
     return logits
 
 
+def described(said: Any) -> str:
+    """What an expert returned, for the sentence that refuses it."""
+    if isinstance(said, Tensor):
+        return f"log-probabilities of shape {tuple(said.shape)}"
+    return f"a {type(said).__name__}, no tensor"
+
+
 def mapped(nested: Any, change: Callable[[Any], Any]) -> Any:
     """The same structure of tuples, named tuples and mappings (a tokenizer's, too), with all that they hold changed."""
     if isinstance(nested, Mapping):

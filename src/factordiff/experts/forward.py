@@ -12,7 +12,7 @@ from torch import Tensor
 from factordiff.errors import InvalidInput
 from factordiff.experts.asked_cells import AskedCells
 from factordiff.experts.cell_outputs import CellOutputs
-from factordiff.experts.expert import Expert, take
+from factordiff.experts.expert import Expert, described, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
@@ -61,11 +61,10 @@ class Forward:
 
 
 def check_shape(number: int, said: CellLogProbs, shape: tuple[int, ...]) -> None:
-    """Refuse what an expert says about other rows, cells or values than it was asked about."""
-    if tuple(said.shape) != shape:
+    """Refuse what an expert says about other rows, cells or values than it was asked about; people count from one."""
+    if not isinstance(said, Tensor) or tuple(said.shape) != shape:
         raise InvalidInput(
-            f"experts: expert {number} returned log-probabilities of shape {tuple(said.shape)}, "
-            f"expected {shape} (batch, cell, value)"
+            f"experts: expert {number + 1} returned {described(said)}, expected {shape} (batch, cell, value)"
         )
 
 
@@ -129,6 +128,6 @@ def refuse(errors: Float[Tensor, " expert"], tolerance: float = 1e-3) -> None:
         if not error <= tolerance:
             what = "contain NaN" if error != error else f"sum to one only within a factor of e^{error:.3g}"
             raise InvalidInput(
-                f"log_probs: those of expert {expert} {what} at a masked cell; "
+                f"log_probs: those of expert {expert + 1} {what} at a masked cell; "
                 "expected normalised log-probabilities (log-softmax over the values)"
             )

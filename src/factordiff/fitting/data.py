@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,11 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.experts.condition import on_device
 from factordiff.files import MOST_UNPACKED, read_regular
 from factordiff.sampling.request import check_condition
+from factordiff.schema.objects import Two
+from factordiff.schema.values import Whole
 from factordiff.tensors import Numbers, as_tensor, is_whole
 
+LAYOUT = Two(Whole(1))
 OPTIONAL = ("condition", "asked", "held", "owner")  # tensors that a file of data may hold beside its answers
 
 
@@ -76,6 +79,8 @@ class FittingData:
             if given is not None and not (is_whole(given) if name == "owner" else given.dtype == torch.bool):
                 wanted = "whole numbers" if name == "owner" else "true and false"
                 raise InvalidInput(f"data: expected {name} of {wanted}, got {given.dtype}")
+        if self.layout is not None:
+            LAYOUT.read(self.layout, "layout")
         if self.layout is not None and self.layout[0] * self.layout[1] != cells:
             raise InvalidInput(f"data: expected a layout of {cells} cells, got {self.layout}")
         check_condition(self.condition, items)
@@ -146,15 +151,18 @@ class FittingData:
 
 def as_data(given: Any) -> FittingData:
     """The data as people give them: `FittingData`, or a tuple of its first fields, such as (answers, condition)."""
-    if isinstance(given, FittingData):
-        return given
     if isinstance(given, Tensor | np.ndarray | list):
-        return FittingData(as_tensor("data", given))
-    if isinstance(given, tuple) and given and isinstance(given[0], Tensor | np.ndarray | list):
-        return FittingData(as_tensor("data", given[0]), *given[1:])
-    raise InvalidInput(
-        f"data: expected FittingData or (answers, condition, asked, layout), got {type(given).__name__}"
-    )
+        data = FittingData(as_tensor("data", given))
+    elif isinstance(given, tuple) and 0 < len(given) <= len(fields(FittingData)):
+        data = FittingData(*given)
+    elif isinstance(given, FittingData):
+        data = given
+    else:
+        kind = f"{len(given)} things" if isinstance(given, tuple) else type(given).__name__
+        raise InvalidInput(f"data: expected FittingData or (answers, condition, asked, layout), got {kind}")
+    if not data.open_cells.any():
+        raise InvalidInput("data: expected some cells to be asked, got none")
+    return data
 
 
 def read_data(file: Path, layout: tuple[int, int] | None = None) -> FittingData:

@@ -1,13 +1,14 @@
 """Do these experts need weights per cell? Right values at hidden cells of half-shown right answers, method by method.
 
 Everything is teacher-forced and per cell: nobody decodes. The scalars are the best there are on these very cells, which
-flatters them; the router is fitted on other items than those it is measured on.
+flatters them; the router, and the owners by place, are fitted on other items than those they are measured on. The small
+router does not see where a cell lies, so that owners by place say what one that does see it could do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,8 @@ EVIDENCE_TEMPERATURES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0, 1000.0, 1e
 QUICK = FitSettings(steps=240, batch=64, check_every=40, rate=1e-2)
 NEEDED = 0.1  # of the errors that the best number leaves, a router must take away so many to be advised
 BOUNDS = ("told", "oracle")
+PLACE = "by place"
+NO_NUMBER = ("learned", PLACE, "evidence", *BOUNDS)  # what is no number per expert, nor their confidence
 
 Right = Bool[Tensor, "row cell"]
 
@@ -56,8 +59,9 @@ class Diagnosis:
     rates: tuple[float, ...]
     findings: tuple[Finding, ...]
     wrongly_sure: Float[Tensor, "expert cell"]  # the share of a cell's hidden occasions
-    gain: float  # learned less the best without a router, per hidden cell
-    error: float  # its standard error over items
+    gains: Mapping[
+        str, tuple[float, float]
+    ]  # over the best without a router, per hidden cell; standard errors
     items: int
     layout: tuple[int, int] | None
 
@@ -69,13 +73,27 @@ class Diagnosis:
 
     @property
     def best_without(self) -> Finding:
-        """The best way that needs no router."""
+        """The best number per expert, or confidence."""
         return _best_without(self.findings)
 
     @property
+    def gain(self) -> float:
+        """Learned less the best without a router, per hidden cell."""
+        return self.gains["learned"][0]
+
+    @property
+    def error(self) -> float:
+        """The gain's standard error over items."""
+        return self.gains["learned"][1]
+
+    @property
     def needs_router(self) -> bool:
-        """Whether a router takes away enough of the errors, by more than chance."""
-        return self.gain > max(2 * self.error, NEEDED * (1 - self.best_without.cells))
+        """Whether a small router takes away enough of the errors, by more than chance."""
+        return self._gains_by("learned")
+
+    def _gains_by(self, name: str) -> bool:
+        gain, error = self.gains[name]
+        return gain > max(2 * error, NEEDED * (1 - self.best_without.cells))
 
     @property
     def advice(self) -> str:
@@ -85,8 +103,17 @@ class Diagnosis:
             f"The best without a router ({best.name}) gets {100 * best.cells:.1f} % of hidden cells right, "
             f"a small router {100 * learned.cells:.1f} %, a perfect choice per cell {100 * oracle.cells:.1f} %"
         )
+        place, evidence = self[PLACE], self["evidence"]
+        beyond = place.cells - learned.cells
+        if self._gains_by(PLACE) and beyond > max(2 * self.error, NEEDED * (1 - learned.cells)):
+            return (
+                f"{said}, an owner for each place {100 * place.cells:.1f} %: you need a router that sees "
+                "where a cell lies (factordiff fit --kind neighbourhood)."
+            )
         if self.needs_router:
             return f"{said}: you need a router (factordiff fit --method learned)."
+        if self._gains_by("evidence"):
+            return f"{said}, evidence {100 * evidence.cells:.1f} %: try evidence (factordiff fit --method evidence)."
         if oracle.cells - best.cells < 0.005:
             return f"{said}: there is nothing to choose; use {best.name}."
         return f"{said}: you do not need a router; use {best.name}."
@@ -132,8 +159,8 @@ def diagnose(
     done(3)
     found["evidence"] = _evidence(predictions, layout)
     done(4)
-    learned = _cross_fitted(predictions, layout, seed)
-    found["learned"] = (learned, "")
+    found["learned"] = (_cross_fitted(predictions, layout, seed), "")
+    found[PLACE] = (_by_place(predictions, right), "")
     done(5)
     if owner is not None:
         told = owner[predictions.item][asked]
@@ -141,17 +168,17 @@ def diagnose(
     found["oracle"] = (right.any(0), "")
     rates = tuple(sorted(set(predictions.rate.tolist()), reverse=True))
     findings = tuple(_finding(name, cells, predictions, rates, how) for name, (cells, how) in found.items())
-    gain, error = _paired(learned, found[_best_without(findings).name][0], predictions)
+    best = found[_best_without(findings).name][0]
+    gains = {name: _paired(found[name][0], best, predictions) for name in NO_NUMBER if name in found}
     done(6)
     return Diagnosis(
-        tuple(names), rates, findings, _wrongly_sure(predictions, first, doubts), gain, error,
+        tuple(names), rates, findings, _wrongly_sure(predictions, first, doubts), gains,
         len(predictions.item.unique()), layout,
     )  # fmt: skip
 
 
 def _best_without(findings: Sequence[Finding]) -> Finding:
-    left_out = ("learned", "evidence", *BOUNDS)
-    return max((one for one in findings if one.name not in left_out), key=lambda one: one.cells)
+    return max((one for one in findings if one.name not in NO_NUMBER), key=lambda one: one.cells)
 
 
 def _at_best(lead: Tensor, best: Best) -> tuple[Tensor, str]:
@@ -178,18 +205,31 @@ def _evidence(predictions: Predictions, layout: tuple[int, int] | None) -> tuple
 def _cross_fitted(predictions: Predictions, layout: tuple[int, int] | None, seed: int) -> Tensor:
     """A small scorer fitted on every other item, and measured on the rest; then the other way round."""
     config = RouterConfig(len(predictions.log_probs), predictions.mask, layout=layout)
-    order = predictions.item.unique()
-    side = (torch.searchsorted(order, predictions.item) % 2).bool()
     right = torch.zeros_like(predictions.asked)
     settings = FitSettings(**{**vars(QUICK), "seed": seed})
-    for fitted, measured in ((side, ~side), (~side, side)):
-        rows, others = fitted.nonzero().squeeze(-1), measured.nonzero().squeeze(-1)
-        if not len(rows) or not len(others):
-            continue
+    for rows, others in _halves(predictions):
         here = predictions.rows(rows)
         router = fit_router(here, here, config, settings).router  # the other side chooses nothing
         right[others] = _grid_of_right(predictions.rows(others), Learned(router))
     return right[predictions.asked]
+
+
+def _by_place(predictions: Predictions, right: Tensor) -> Tensor:
+    """Each cell by the expert that is right there most often on every other item; then the other way round."""
+    grids = torch.zeros(len(right), *predictions.asked.shape, dtype=torch.bool, device=right.device)
+    grids[:, predictions.asked] = right
+    chosen = torch.zeros_like(predictions.asked)
+    for rows, others in _halves(predictions):
+        owner = grids[:, rows].sum(1).argmax(0)  # of equals the first
+        chosen[others] = grids[:, others].gather(0, owner.expand(1, len(others), -1))[0]
+    return chosen[predictions.asked]
+
+
+def _halves(predictions: Predictions) -> Iterator[tuple[Tensor, Tensor]]:
+    """The rows of every other item and the rest, and the other way round."""
+    side = (torch.searchsorted(predictions.item.unique(), predictions.item) % 2).bool()
+    for fitted in (side, ~side):
+        yield fitted.nonzero().squeeze(-1), (~fitted).nonzero().squeeze(-1)
 
 
 def _grid_of_right(predictions: Predictions, composition: Composition) -> Right:

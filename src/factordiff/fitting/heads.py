@@ -10,6 +10,7 @@ from factordiff.composition.router import Head, Kind, Router, RouterConfig
 from factordiff.errors import InvalidInput
 from factordiff.fitting.predictions import Predictions
 from factordiff.fitting.router_fit import FitSettings, Fitted, fit_router
+from factordiff.schema.values import Whole
 
 RATE = {"shared": 1e-2, "neighbourhood": 2e-3}  # of learning, by the router's kind
 HEADS: dict[str, tuple[Head, ...]] = {
@@ -36,6 +37,11 @@ class RouterWish:
     bias: bool = False
     complement: bool = False
     steps: int = 600
+
+    def __post_init__(self) -> None:
+        Whole(1).read(self.steps, "steps")
+        if isinstance(self.heads, str):
+            raise InvalidInput(f"heads: expected some of mixture, product in a list, got {self.heads!r}")
 
     def config(self, experts: int, mask: int, layout: tuple[int, int] | None) -> RouterConfig:
         """The router of the first head for so many experts."""

@@ -90,7 +90,7 @@ FITTABLE = {
 def fittable(what: str) -> Fittable:
     """What can be fitted under that name, or as the numbers of the method of that name."""
     by_method = {one.method: one for one in FITTABLE.values()}
-    found = FITTABLE.get(what) or by_method.get(what)
+    found = {**by_method, **FITTABLE}.get(what) if isinstance(what, str) else None
     if found is None:
         raise InvalidInput(f"what: expected one of {', '.join(FITTABLE)}, got {what!r}")
     return found

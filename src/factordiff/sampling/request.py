@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
-from typing import Any, get_args
+from typing import Any, SupportsFloat, get_args
 
 import numpy as np
 import torch
@@ -92,6 +92,8 @@ def check_tokens(x_t: Tensor, experts: Sequence[Expert]) -> None:
         raise InvalidInput(
             f"x_t: expected int64 tokens of shape (item, cell), got {x_t.dtype} of shape {tuple(x_t.shape)}"
         )
+    if x_t.shape[1] == 0:
+        raise InvalidInput(f"x_t: expected at least one cell, got shape {tuple(x_t.shape)}")
     if x_t.numel() and not 0 <= int(x_t.min()) <= int(x_t.max()) <= vocabulary.mask:
         raise InvalidInput(
             f"x_t: expected values 0 .. {vocabulary.size - 1} or the mask {vocabulary.mask}, "
@@ -106,8 +108,10 @@ def check_settings(
     temperature: float, particles: int, selection: str, resampling: float, repairs: int, corrected: bool
 ) -> None:
     """Refuse numbers and choices that make no sense, or none together."""
-    if not 0 <= temperature < float("inf"):
-        raise InvalidInput(f"temperature: expected 0 (argmax) or a finite positive number, got {temperature}")
+    if not isinstance(temperature, SupportsFloat) or not 0 <= temperature < float("inf"):
+        raise InvalidInput(
+            f"temperature: expected 0 (argmax) or a finite positive number, got {temperature!r}"
+        )
     if temperature > 0:
         check_sizes("temperature", [float(temperature)])
     if isinstance(particles, bool) or not isinstance(particles, int) or particles < 1:

@@ -66,7 +66,8 @@ def save_team(team: Team, file: str | Path) -> Path:
     for member in team.members:
         if member.folder is None:
             raise InvalidInput(
-                f"team: {member.name} is an object, and a file can only name folders; save it as an expert first"
+                f"team: {member.name} is an object, and a file can only name folders; keep what is in Team.options "
+                "(a router with save_router), and compose your objects with it again"
             )
         shipped = member.folder.parent == SHIPPED
         where = member.folder.name if shipped else str(member.folder.resolve())

@@ -13,6 +13,8 @@ from factordiff.experts.registry import LONGEST_NAME, distinct_names
 from factordiff.networks.named import NamedExpert, load_named
 from factordiff.networks.network import Network
 from factordiff.printable import printable
+from factordiff.schema.bound import shown
+from factordiff.vocabulary import Vocabulary
 
 ExpertLike = str | Path | Expert
 
@@ -30,6 +32,11 @@ def named_expert(name: str | None, expert: ExpertLike, number: int, device: torc
         raise InvalidInput(
             f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "
             "vocabulary, encode and log_probs"
+        )
+    if not isinstance(expert.vocabulary, Vocabulary):
+        raise InvalidInput(
+            f"experts: number {number + 1}, a {type(expert).__name__}, has {shown(expert.vocabulary)} as its "
+            "vocabulary, expected Vocabulary(number of values)"
         )
     if isinstance(expert, torch.nn.Module) and expert.training and not isinstance(expert, Network):
         raise InvalidInput(

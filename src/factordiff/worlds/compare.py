@@ -13,6 +13,7 @@ import torch
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.locks import Lock
+from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.team.team import ExpertLike, compose
@@ -62,7 +63,7 @@ def compare(
     fitted too: numbers with at most `budget` trials each, evidence inside `factors`, and routers. `metric` is
     `exact`, `cells`, `nats` (one pass) or a function (answers, truth) -> one number per query. With `out` records are
     written there as they come, and a second call goes on where the first one stopped; `about` then says which data and
-    weights these are. `watch(row, done, queries)` hears how far it is.
+    weights these are. `on_progress(row, done, queries)` hears how far it is.
 
     >>> import torch
     >>> from factordiff.toy.painting import painters, picture
@@ -78,10 +79,15 @@ def compare(
     base = compose(
         experts, "single" if len(experts) == 1 else "mixture", objectives=objectives, device=device
     )
+    vocabulary = common_vocabulary(base.experts)
+    queries.check(vocabulary)
+    if validation is not None:
+        validation = as_queries(validation)
+        validation.check(vocabulary)
     setting = prepared_setting(
         {member.name: member.expert for member in base.members},
         chosen,
-        validation=None if validation is None else as_queries(validation),
+        validation=validation,
         objectives=[member.objective for member in base.members],
         layout=layout,
         reveal=reveal,

@@ -67,6 +67,8 @@ def entries(
         given = split_methods(given)
     pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
     found = [row for label, one in pairs for row in _rows(label, one, names, owned)]
+    if not found:
+        raise InvalidInput("methods: expected at least one, got none")
     labels = [row.label for row in found]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -169,6 +171,11 @@ def _check(method: str, options: Mapping[str, Any], names: Sequence[str]) -> Non
 
 def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> MethodRow:
     _check(method, options, names)
+    if method == "learned" and options.get("router") is None:
+        raise InvalidInput(
+            "methods: 'learned' has no router, and without one it is the plain mixture; ask for 'fitted:learned', or "
+            "for 'learned[router=FOLDER]'"
+        )
     return MethodRow(
         label, FAMILIES.get(method, FACTOR), lambda setting: always(setting.team(method, **options))
     )

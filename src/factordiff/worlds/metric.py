@@ -129,6 +129,10 @@ def as_metric(given: str | Metric | Scoring) -> Metric:
             raise InvalidInput(
                 f"metric: expected one number for each of {len(filled.x_0)} queries, got shape {tuple(values.shape)}"
             )
+        if values.isnan().any():
+            raise InvalidInput(
+                f"metric: {name} is NaN for {int(values.isnan().sum())} of {len(values)} queries"
+            )
         return {name: (values, torch.ones_like(values))}
 
     return Metric((Measure(name, "score"),), score)

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
+from factordiff.sampling.request import check_condition, check_tokens
 from factordiff.tensors import as_tensor
+from factordiff.vocabulary import Vocabulary
 
 NOBODY = -1  # the owner of a cell that no expert owns
 
@@ -72,6 +74,22 @@ class Queries:
         """A name for the queries and their truth."""
         parts = (self.x_t, self.x_0)
         return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
+
+    def check(self, vocabulary: Vocabulary) -> None:
+        """Refuse what these values cannot be asked about: tokens that are none, or truth that is itself hidden."""
+        check_tokens(self.x_t, vocabulary)
+        check_condition(self.condition, len(self))
+        hidden = self.hidden(vocabulary.mask)
+        if self.lengths is not None:  # what lies behind an item's end is not looked at
+            hidden = hidden & (torch.arange(hidden.shape[1]) < self.lengths[:, None])
+        if len(self) and not hidden.any():
+            raise InvalidInput(f"x_t: expected hidden cells, which hold {vocabulary.mask}, got none")
+        truth = self.x_0[hidden]
+        if len(truth) and not 0 <= truth.min() <= truth.max() < vocabulary.size:
+            raise InvalidInput(
+                f"x_0: expected what is right at each hidden cell, 0 .. {vocabulary.size - 1}, got "
+                f"{truth.min().item()} .. {truth.max().item()}; data are (x_t, x_0): what is asked, then what is right"
+            )
 
     def hidden(self, mask: int) -> Bool[Tensor, "query cell"]:
         """The cells that are asked for."""

@@ -14,12 +14,15 @@ from factordiff.composition.composition import Composition
 from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
+from factordiff.fitting.data import FittingData
 from factordiff.fitting.fit_folder import FitFolder
+from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.team.team import Team, compose
 from factordiff.worlds.folder import Folder
 from factordiff.worlds.metric import Metric
 from factordiff.worlds.queries import Queries
+from factordiff.worlds.sides import sides
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,15 @@ class Setting:
                 "compare(..., validation=...)"
             )
         return self.validation
+
+    def fitting_data(self) -> FittingData:
+        """The validation queries as `Team.fit` takes them: some to fit on, others, not alike, to choose by."""
+        queries = self.to_fit_on("a function")
+        fit, choose = sides(queries)
+        kept = torch.cat([fit, choose]).sort().values
+        some, mask = queries[kept].cut(), common_vocabulary(list(self.experts.values())).mask
+        held = torch.isin(kept, choose)
+        return FittingData(some.x_0, some.condition, some.hidden(mask), self.layout, held)
 
     def workplace(self, label: str) -> FitFolder | None:
         """Where a row's fit keeps what it has worked out, if anything is kept."""
