@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from factordiff.experiments import claims, padding, single_experts
+from factordiff.experiments import claims, opening, overview, padding, single_experts
 from factordiff.experiments.catalogue import document, provenance
 from factordiff.experiments.composition import EXPERIMENT as COMPOSITION
 from factordiff.experiments.differences import routing_minus_rivals
@@ -154,6 +154,10 @@ def test_overlap_counts_by_hand(tmp_path):
 
 
 RULES = {  # what a rule must say where the claim says so
+    "every pair, every method": "Not confirmed: one of them wholly below, or exactly level.",
+    "all compositions improve": "Not confirmed: one of them wholly below, or exactly level.",
+    "grows with specialisation": "Not confirmed: one of them wholly below, or exactly level.",
+    "gains more than": "Not confirmed: one of them wholly below, or exactly level.",
     "well above": "above +1 point (well above: by more than 1 point)",
     "not worse": "above -0.3 points (not worse: by less than 0.3 points)",
     "does not fall below": "above -0.3 points (not worse: by less than 0.3 points)",
@@ -182,6 +186,27 @@ def test_every_verdict_has_a_rule_that_agrees_with_its_words(paper_like, tmp_pat
         judged = [verdict for verdict in found if words in verdict.claim]
         assert judged, words
         assert all(rule in verdict.rule for verdict in judged), words
+
+
+def test_a_picture_shows_all_methods_on_the_same_queries(tmp_path, monkeypatch):
+    """Routing has the whole list and FKC its first part, of which routing has all: neither is ahead of the other."""
+    for module in (overview, opening):
+        monkeypatch.setattr(module, "BEYOND", 100)
+    right = np.arange(QUERIES) < 100
+    write(tmp_path, FULL_FULL.row("routing"), right)
+    write(tmp_path, FULL_FULL.row("superdiff"), right)
+    write(tmp_path, FULL_FULL.row("geometric-mean"), ~right | (np.arange(QUERIES) < 50))
+    write(tmp_path, FULL_FULL.row("fkc"), right[:100], right[:100])
+    archive = RecordFolder(tmp_path)
+    shown = {dot.name: dot.figure.value for dot in overview.protocol_dots(archive, FULL_FULL, AS_PRINTED)}
+    assert shown == {
+        "Average (PoE)": 0.5,
+        "Density (SuperDiff)": 1.0,
+        "FKC": 1.0,
+        "routing per pixel": 1.0,
+    }
+    first = {dot.name: dot.figure.value for dot in opening._dots(archive, FULL_FULL)}
+    assert first == {"Density (SuperDiff), as the paper has it": 1.0, "routing, as the paper has it": 1.0}
 
 
 def test_growth_is_told_on_the_same_tasks(tmp_path):

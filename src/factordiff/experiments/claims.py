@@ -75,7 +75,7 @@ class Claims:
             judged = [rule.judge(contest.gain) for some in contests.values() for _, contest in some]
             for some in contests.values():
                 judged += self._unheard(some)
-            words = rule.sentence("every difference, of every pair to every per-sample method,")
+            words = rule.sentence("every difference, of every pair to every per-sample method,", several=True)
             claim = f"{claim} (every pair, every method)"
             found.append(self._verdict(claim, where, together(judged), figures, words))
         return tuple(found)
@@ -122,7 +122,7 @@ class Claims:
                 "RQ2",
                 together(improve),
                 _or(figures),
-                BEATS.sentence("every composition's difference to the best expert"),
+                BEATS.sentence("every composition's difference to the best expert", several=True),
             ),
             self._verdict(
                 "Full+Full: routing is not worse than the best per-sample method "
@@ -222,7 +222,9 @@ class Claims:
 
     def _grows(self) -> Verdict:
         claim = "the advantage of routing grows with specialisation: Full+Full < Occ+Full < Col+Occ"
-        rule = BEATS.sentence("each pair's gap to its closest rival minus the gap of the pair before,")
+        rule = BEATS.sentence(
+            "each pair's gap to its closest rival minus the gap of the pair before,", several=True
+        )
         figures, duels = [], []
         for pair in PAIRS:
             contests, routed = self.rivals(pair), self.protocol.routed(self.archive, pair)
