@@ -148,6 +148,8 @@ def named(names: str) -> dict[str, Experiment]:
 def carried_in(carried: Path, records: Path) -> None:
     """Unpack what an earlier call packed, all pieces at once; records that are there already are newer."""
     pieces = sorted(carried.glob(PIECE.format("*")))
+    if records.exists() and pieces:
+        print(f"{records} is there already and goes on; what {carried} holds stays packed", flush=True)
     if records.exists() or not pieces:
         return
     with tempfile.TemporaryDirectory(dir=records.parent) as name:
