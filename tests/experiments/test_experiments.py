@@ -107,7 +107,7 @@ def blocks_of_their_own_appear_with_their_experts(folder):
     archive = RecordFolder(folder)
     relatives, relatives_fitted = EXPERIMENTS["relatives"].report(archive).tables
     lines = {row[0]: row for row in relatives.rows if row is not None}
-    assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [100.0, 100.0] (first 12)",) * 2
+    assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [73.5, 100.0] (first 12)",) * 2
     assert {row[0] for row in relatives_fitted.rows} >= {"Occ+Full: per pixel, temperature"}
     assert all("(first 12)" in cell for row in relatives_fitted.rows for cell in row[1:3])
     for name in ("four", "default-head"):
