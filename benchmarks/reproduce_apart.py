@@ -148,6 +148,8 @@ def named(names: str) -> dict[str, Experiment]:
 def carried_in(carried: Path, records: Path) -> None:
     """Unpack what an earlier call packed, all pieces at once; records that are there already are newer."""
     pieces = sorted(carried.glob(PIECE.format("*")))
+    if records.exists() and pieces:
+        print(f"{records} is there already and goes on; what {carried} holds stays packed", flush=True)
     if records.exists() or not pieces:
         return
     with tempfile.TemporaryDirectory(dir=records.parent) as name:
@@ -160,9 +162,23 @@ def carried_in(carried: Path, records: Path) -> None:
         with ProcessPoolExecutor() as pool:
             list(pool.map(unpack, copies, parts))
         whole = Path(name) / RECORDS
+        check_pieces_of_one_call(parts, carried)
         for part in parts:
             shutil.copytree(part, whole, dirs_exist_ok=True, copy_function=shutil.move)
         whole.rename(records)
+
+
+def check_pieces_of_one_call(parts: Sequence[Path], carried: Path) -> None:
+    """Refuse what several calls packed: the same rows twice, of which the older might be taken."""
+    seen: dict[Path, str] = {}
+    for part in parts:
+        for file in packable(part):
+            other = seen.setdefault(file.relative_to(part), part.name)
+            if other != part.name:
+                raise SystemExit(
+                    f"{carried}: {file.name} is in {other} and in {part.name}, expected the files of one call; leave "
+                    "those of the last call alone and take the others away"
+                )
 
 
 def carried_out(records: Path, back: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,28 @@ def test_records_that_take_too_much_room_are_refused(
     monkeypatch.setattr(catalogue, "warning", lambda archive: "")
     monkeypatch.setattr(publish_report, "LARGEST", 10)
     with pytest.raises(SystemExit, match=r"its records take [\d,]+ bytes, expected at most 10"):
+        publish_report.main([str(run), "--results", str(former)])
+    assert contents(former) == before
+
+
+def test_a_report_for_which_the_tracked_files_have_no_room_is_refused(
+    run: Path, former: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stays is counted, what the report replaces is not."""
+    top = former.parents[1]
+    (top / "weights").write_bytes(bytes(5_000))
+    (former / "unfinished" / "records-1.tar.xz").write_bytes(bytes(900_000))
+    (former / "bench-cpu.json").write_bytes(bytes(300))
+    for words in (["init", "-q"], ["add", "docs/results", "weights"]):
+        subprocess.run(["git", *words], cwd=top, check=True)
+    new = top / "new"
+    new.mkdir()
+    (new / "README.md").write_bytes(bytes(7))
+    assert publish_report.tracked_after(former, new) == 5_000 + 300 + len("former") + 7  # that of records/old
+    before = contents(former)
+    monkeypatch.setattr(catalogue, "warning", lambda archive: "")
+    monkeypatch.setattr(publish_report, "TRACKED", 6_000)
+    with pytest.raises(SystemExit, match=r"all tracked files take [\d,]+ bytes, expected at most 6,000"):
         publish_report.main([str(run), "--results", str(former)])
     assert contents(former) == before
 

@@ -15,6 +15,7 @@ from factordiff.experiments.runner import _asked_for
 from factordiff.experiments.tuning import fitted_as
 from factordiff.networks.store import build, save_expert
 from factordiff.report.outcomes import RecordFolder
+from factordiff.report.tarball import pack
 from tests.cli.in_process import contents, records, run
 from tests.experiments.conftest import sets  # noqa: F401
 from tests.experiments.lookup import lookup_bench
@@ -92,6 +93,26 @@ def test_what_is_packed_for_the_next_call_is_what_was_there(tmp_path):
     write(again, newer, share(0.5))
     carried_in(tmp_path / "back", again)  # what is there is newer
     assert RecordFolder(again).outcomes(newer) is not None
+
+
+def test_pieces_of_two_calls_are_refused_and_nothing_is_unpacked(tmp_path):
+    """A piece that an older call left would put its shorter rows in place of the newer ones."""
+    folder, carried = tmp_path / "out" / "records", tmp_path / "carried"
+    for method in ("routing", "product", "mixture"):
+        write(folder, COL_OCC.row(method), share(0.7)[:100])
+    carried_out(folder, carried)
+    for piece in sorted(carried.iterdir())[1:]:
+        piece.unlink()
+    shutil.rmtree(folder)
+    write(folder, COL_OCC.row("mixture"), share(0.7))
+    pack(folder, carried / PIECE.format(5))
+    again = tmp_path / "other" / "records"
+    again.parent.mkdir()
+    with pytest.raises(
+        SystemExit, match=r"mixture\.jsonl\.gz is in records-1\.tar\.xz and in records-5\.tar\.xz"
+    ):
+        carried_in(carried, again)
+    assert list(again.parent.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,9 @@ def rated(rate: float) -> np.ndarray:
     return np.arange(TRIAL) < round(rate * TRIAL)
 
 
-def write(folder: Path, row: RunSpec, right: np.ndarray, drawn: np.ndarray | None = None) -> None:
+def write(
+    folder: Path, row: RunSpec, right: np.ndarray, drawn: np.ndarray | None = None, tasks: int = TASKS
+) -> None:
     """A row's file; a wrong answer differs in two cells, of which one is padding."""
     path = row.file(folder)
     about = {"row": row.name, "data": "d", "weights": {name: name for name in row.experts}, "listed": QUERIES}
@@ -38,8 +40,8 @@ def write(folder: Path, row: RunSpec, right: np.ndarray, drawn: np.ndarray | Non
     records = tuple(
         Record(
             query,
-            f"task{query % TASKS:04d}",
-            query // TASKS,
+            f"task{query % tasks:04d}",
+            query // tasks,
             () if right[query] else (5, 6),
             200,
             150,

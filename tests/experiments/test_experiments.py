@@ -13,7 +13,8 @@ from factordiff.experiments.catalogue import EXPERIMENTS, chosen, document, warn
 from factordiff.experiments.fitted import METHODS as FITTED_METHODS
 from factordiff.experiments.pairs import COL_OCC, DEFAULT_HEAD, FOUR, FULL_FULL, PAIRS, RELATIVE, single
 from factordiff.experiments.protocols import PROTOCOLS
-from factordiff.experiments.tuning import choice, fitted_outcomes
+from factordiff.experiments.tuning import choice, fitted_outcomes, fitted_row
+from factordiff.experiments.whole import missing, of_other_runs
 from factordiff.report.document import markdown
 from factordiff.report.outcomes import RecordFolder
 from tests.experiments.lookup import lookup_bench
@@ -106,7 +107,7 @@ def blocks_of_their_own_appear_with_their_experts(folder):
     archive = RecordFolder(folder)
     relatives, relatives_fitted = EXPERIMENTS["relatives"].report(archive).tables
     lines = {row[0]: row for row in relatives.rows if row is not None}
-    assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [100.0, 100.0] (first 12)",) * 2
+    assert lines["Col+Occ: per pixel"][1:3] == ("100.0 % [73.5, 100.0] (first 12)",) * 2
     assert {row[0] for row in relatives_fitted.rows} >= {"Occ+Full: per pixel, temperature"}
     assert all("(first 12)" in cell for row in relatives_fitted.rows for cell in row[1:3])
     for name in ("four", "default-head"):
@@ -211,6 +212,20 @@ def test_a_full_run_goes_on_after_a_limited_one(sets, tmp_path):
     assert found(limit=2) == full
 
 
+def nothing_is_missing_and_without_a_file_something_is(folder):
+    assert missing(EXPERIMENTS, RecordFolder(folder)) == []
+    fitted_names = {
+        fitted_row(RecordFolder(folder), COL_OCC, "mixture", None, split).name
+        for split in ("test", "official")
+    }
+    names = [f"{name}.jsonl.gz" for name in fitted_names]
+    for name in (*names, "overlap-maps.json.gz", f"{compute.FOLDER}/{compute.rows()[0].name}.jsonl.gz"):
+        (folder / name).rename(folder / "away")
+        assert missing(EXPERIMENTS, RecordFolder(folder)), name
+        (folder / "away").rename(folder / name)
+    assert any("steps" in part for part in of_other_runs(RecordFolder(folder))), "two steps are no full run"
+
+
 def records_survive_a_second_run_unchanged(folder, sets):
     before = {path: path.read_bytes() for path in folder.rglob("*.gz")}
     runner = lookup_bench(sets, folder)
@@ -249,6 +264,7 @@ def test_every_experiment_from_end_to_end(sets, tmp_path, monkeypatch):
     official_tables_ask_for_the_shape_too(folder)
     claims_are_judged_on_what_was_run(folder)
     the_report_is_made_from_files_alone(folder, tmp_path)
+    nothing_is_missing_and_without_a_file_something_is(folder)
     records_survive_a_second_run_unchanged(folder, sets)
 
 

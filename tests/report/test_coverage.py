@@ -13,6 +13,7 @@ import pytest
 import torch
 from scipy import stats
 
+from factordiff.experiments.claims import READING
 from factordiff.report.fixed_tasks import difference_here
 from factordiff.report.statistics import LEVEL, Estimate, difference, mean, share
 from factordiff.streams import Purpose, integers, uniform
@@ -139,8 +140,9 @@ def test_where_a_few_hard_tasks_decide_intervals_are_short_as_the_report_says() 
         held["share"] += holds(share(right.ravel(), tasks, rounds=2_000), alone.mean())
         bounds = (-1.0, 1.0)
         held["gain"] += holds(mean(gain.ravel(), tasks, bounds, rounds=2_000), (gained - lost).mean())
-    assert 0.925 < held["share"] / 2_000 < 0.945
-    assert 0.895 < held["gain"] / 2_000 < 0.925
+    assert "where a few hard tasks decide, as in shares near 100 %, 85 to 94 times" in READING
+    for name in ("share", "gain"):
+        assert 0.845 < held[name] / 2_000 < 0.945, name
 
 
 def published(row: str) -> np.ndarray:

@@ -25,8 +25,8 @@ from factordiff.experiments import (
 from factordiff.experiments.claims import READING
 from factordiff.experiments.experiment import Experiment
 from factordiff.experiments.opening import opening
-from factordiff.experiments.pairs import EVERYTHING, expected
-from factordiff.experiments.tuning import choice
+from factordiff.experiments.pairs import EVERYTHING
+from factordiff.experiments.whole import missing, of_other_runs
 from factordiff.experts.registry import SHIPPED, shipped_experts
 from factordiff.files import write_together
 from factordiff.networks.store import weight_hash
@@ -34,7 +34,6 @@ from factordiff.report.code_version import short
 from factordiff.report.document import Report, Section, Table, markdown
 from factordiff.report.outcomes import RecordFolder
 from factordiff.report.page import page
-from factordiff.report.run_spec import RunSpec
 from factordiff.report.tarball import TARBALL
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -89,37 +88,8 @@ def document(folder: Path) -> Report:
 
 
 def warning(archive: RecordFolder) -> str:
-    """What a reader must know first: rows on fewer queries than planned, or not run at all; weights of before."""
-    rows = {
-        row.name: row
-        for one in EXPERIMENTS.values()
-        if one is not compute.EXPERIMENT
-        for row in one.rows()
-        if expected(row)
-    }
-    missing, short = 0, []
-    for row in rows.values():
-        found = archive.outcomes(row)
-        if found is None:
-            missing += 1
-        elif len(found) < planned_queries(row, found.file.about("listed")):
-            short.append((len(found), row.name))
-    parts = []
-    if short:
-        fewest = min(short)
-        parts.append(
-            f"A SUBSET: {len(short)} rows have fewer queries than the full run ({fewest[1]}: only {fewest[0]:,})"
-        )
-    if missing:
-        parts.append(f"{missing} of {len(rows)} rows are not run yet")
-    searches = [
-        trial
-        for one in EXPERIMENTS.values()
-        for trial in one.trials()
-        if expected(trial[0].row("mixture")) and choice(archive, *trial) is None
-    ]
-    if searches:
-        parts.append(f"{len(searches)} methods are not fitted yet")
+    """What a reader must know first: what is missing to a full run, what is of another run; weights of before."""
+    parts = [*missing(EXPERIMENTS, archive), *of_other_runs(archive)]
     told = f"{'; '.join(parts)}. These are not the results of a full run." if parts else ""
     others = other_weights(archive)
     if others:
@@ -136,11 +106,6 @@ def other_weights(archive: RecordFolder) -> list[str]:
     }
     today = {name: weight_hash(SHIPPED / name) for name in shipped_experts()}
     return sorted({name for name, digest in measured if digest != today.get(name)})
-
-
-def planned_queries(row: RunSpec, listed: int) -> int:
-    """How many queries a full run of the row has."""
-    return listed if row.queries is None else min(row.queries, listed)
 
 
 def provenance(archive: RecordFolder) -> Section:

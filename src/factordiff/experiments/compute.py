@@ -69,6 +69,12 @@ def run(runner: Runner) -> None:
     runner.stopped |= alone.stopped
 
 
+def measured(archive: RecordFolder) -> list[RecordFile | None]:
+    """The records of each timed row, where there are any."""
+    inner = RecordFolder(Path(archive.folder) / FOLDER)
+    return [None if inner.outcomes(row) is None else inner.file(row) for _, row in timed().values()]
+
+
 def seconds_per_query(file: RecordFile) -> float:
     """Wall time; the first batch warms up and is left out if there are more."""
     batches = file.batches[1:] or file.batches

@@ -21,6 +21,7 @@ class Experiment:
     run: Callable[[Runner], None]
     report: Callable[[RecordFolder], Section]
     trials: Callable[[], list[tuple[ExpertGroup, str]]] = list  # searches on validation: a group, a method
+    findings: Callable[[], list[str]] = list  # the names of what it makes besides rows: maps, curves, sizes
 
 
 def running(rows: Callable[[], list[RunSpec]]) -> Callable[[Runner], None]:

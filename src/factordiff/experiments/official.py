@@ -10,6 +10,8 @@ every test grid right.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from factordiff.experiments.composition import BEYOND_METHODS, FACTORS, beyond_row
@@ -57,15 +59,21 @@ def rows() -> list[RunSpec]:
 
 def run(runner: Runner) -> None:
     """Run them; what validation chose is used where that has been run."""
-    archive = runner.archive
+    runner.run([*rows(), *led_to(runner.archive, runner.asks_for)])
+
+
+def led_to(
+    archive: RecordFolder, asked: Callable[[Sequence[str], str], bool] = lambda experts, method: True
+) -> list[RunSpec]:
+    """The rows of the methods that validation has chosen numbers for."""
     fitted = [
         fitted_row(archive, pair, method, None, split)
         for split in SPLITS
         for pair in PAIRS
         for method in METHODS
-        if runner.asks_for(pair.experts, method)
+        if asked(pair.experts, method)
     ]
-    runner.run([*rows(), *(row for row in fitted if row is not None)])
+    return [row for row in fitted if row is not None]
 
 
 def report(archive: RecordFolder) -> Section:

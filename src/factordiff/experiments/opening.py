@@ -9,7 +9,8 @@ from factordiff.experiments.claims import best_single
 from factordiff.experiments.composition import PAPER
 from factordiff.experiments.learned import learned_row
 from factordiff.experiments.official import accuracies
-from factordiff.experiments.pairs import BEYOND, DEFAULT_HEAD, EVERYTHING, PAIRS, ExpertGroup, single
+from factordiff.experiments.overview import dot
+from factordiff.experiments.pairs import BEYOND, CAPTION, DEFAULT_HEAD, EVERYTHING, PAIRS, ExpertGroup, single
 from factordiff.experiments.protocols import ALL_FITTED, AS_PRINTED, PRINTED, PROTOCOLS, Protocol
 from factordiff.report.charts import Dot, dots
 from factordiff.report.document import Opening, Picture
@@ -129,23 +130,20 @@ def _picture(archive: RecordFolder) -> Picture | None:
     if not panels:
         return None
     caption = (
-        "Exact %, 95 % interval over tasks. Of the methods with one number per expert the best one is shown, chosen in "
-        "hindsight."
+        f"{CAPTION} Of the methods with one number per expert the best one is shown, chosen in hindsight."
     )
     return Picture("first-screen", dots(panels, "exact %"), caption)
 
 
 def _dots(archive: RecordFolder, pair: ExpertGroup) -> list[Dot]:
     best = best_single(archive, pair)
-    found = [] if best is None else [Dot("best expert alone", best[1].accuracy, "alone")]
+    found = [] if best is None else [dot("best expert alone", best[1], "alone")]
     for protocol in PROTOCOLS:
         rivals, routed = protocol.per_sample(archive, pair), protocol.routed(archive, pair)
         if rivals:
-            label, one = max(rivals.items(), key=lambda item: float(item[1].exact.mean()))
-            found.append(
-                Dot(f"{label.partition(',')[0]}, {protocol.name}", one.accuracy, "one number per expert")
-            )
+            label, one = max(rivals.items(), key=lambda item: float(item[1].first(BEYOND).exact.mean()))
+            found.append(dot(f"{label.partition(',')[0]}, {protocol.name}", one, "one number per expert"))
         if routed is not None:
-            found.append(Dot(f"routing, {protocol.name}", routed.accuracy, "routing"))
+            found.append(dot(f"routing, {protocol.name}", routed, "routing"))
     learned = archive.outcomes(learned_row(pair, BEYOND))
-    return found + ([] if learned is None else [Dot("learned router", learned.accuracy, "learned")])
+    return found + ([] if learned is None else [dot("learned router", learned, "learned")])

@@ -187,7 +187,7 @@ def _verdicts(one: Outcomes, other: Outcomes, routed: Outcomes, protocol: str) -
             "routing is well above both experts",
             judgement=together([WELL_ABOVE.judge(contest.gain) for contest in contests]),
             figures="; ".join(contest.points() for contest in contests),
-            rule=WELL_ABOVE.sentence("both differences"),
+            rule=WELL_ABOVE.sentence("both differences", several=True),
         ),
         verdict(
             "some grids are right only in composition",
@@ -211,4 +211,4 @@ def _verdicts(one: Outcomes, other: Outcomes, routed: Outcomes, protocol: str) -
     )
 
 
-EXPERIMENT = Experiment("overlap", rows, run, report, trials)
+EXPERIMENT = Experiment("overlap", rows, run, report, trials, lambda: [MAPS])

@@ -105,4 +105,4 @@ def _shares(maps: list[dict[str, Any]]) -> tuple[str, str]:
     return shares[0], shares[1]
 
 
-EXPERIMENT = Experiment("routing-figures", rows, run, report)
+EXPERIMENT = Experiment("routing-figures", rows, run, report, findings=lambda: list(map(finding, PAIRS)))

@@ -102,4 +102,9 @@ def report(archive: RecordFolder) -> Section:
     )
 
 
-EXPERIMENT = Experiment("single-experts", rows, run, report)
+def findings() -> list[str]:
+    """What is noted of each expert."""
+    return [noted(name) for name in SINGLES for noted in (size, ancestor)]
+
+
+EXPERIMENT = Experiment("single-experts", rows, run, report, findings=findings)

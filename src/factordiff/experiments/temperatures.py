@@ -25,6 +25,11 @@ HEADS = {"zero head": COL_OCC, "default head": DEFAULT_HEAD}
 TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
+def curve(expert: str) -> str:
+    """The name of the finding that holds an expert's confidence against its correctness."""
+    return f"confidence-{expert}"
+
+
 def at_every_temperature(pair: ExpertGroup) -> list[RunSpec]:
     """Routing with each temperature for the occupancy expert."""
     return [pair.tempered(temperature, TUNING) for temperature in TEMPERATURES]
@@ -41,7 +46,7 @@ def run(runner: Runner) -> None:
     queries = runner.queries("validation")
     for name in EXPERTS:
         runner.find(
-            f"confidence-{name}",
+            curve(name),
             (name,),
             {"queries": runner.size(TUNING), "truth": True},
             lambda name=name: confidence_curve(  # type: ignore[misc]
@@ -118,7 +123,7 @@ _SUMS = ("cells", "right", "margin")
 
 
 def _confidence(archive: RecordFolder) -> dict[str, dict[str, list[list[float]]]]:
-    found = {name: read_finding(archive.folder, f"confidence-{name}") for name in EXPERTS}
+    found = {name: read_finding(archive.folder, curve(name)) for name in EXPERTS}
     return {name: curve for name, curve in found.items() if curve is not None}
 
 
@@ -149,4 +154,4 @@ def _shares(confidence: dict[str, dict[str, list[list[float]]]]) -> Table:
     )
 
 
-EXPERIMENT = Experiment("temperatures", rows, run, report)
+EXPERIMENT = Experiment("temperatures", rows, run, report, findings=lambda: list(map(curve, EXPERTS)))

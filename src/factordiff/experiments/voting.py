@@ -89,7 +89,9 @@ def _more_than_votes(
         "Table 8",
         together([BEATS.judge(contest.gain) for contest in contests.values()]),
         "; ".join(f"against {label}: {contest.points()}" for label, contest in contests.items()),
-        BEATS.sentence("every difference, to each expert alone (it gains) and to each vote (more),"),
+        BEATS.sentence(
+            "every difference, to each expert alone (it gains) and to each vote (more),", several=True
+        ),
         protocol,
     )
 
@@ -105,7 +107,7 @@ def _plateau(pair: ExpertGroup, found: dict[str, Outcomes]) -> Verdict:
         "Table 8",
         together([STAYS.judge(contest.gain) for contest in contests.values()]),
         "; ".join(f"{name} alone minus its vote: {contest.points()}" for name, contest in contests.items()),
-        STAYS.sentence("both differences, an expert alone minus its vote,"),
+        STAYS.sentence("both differences, an expert alone minus its vote,", several=True),
     )
 
 

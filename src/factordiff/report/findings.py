@@ -19,6 +19,11 @@ def finding_path(folder: Path, name: str) -> Path:
     return folder / f"{name}{ENDING}"
 
 
+def has_any(folder: Path, name: str) -> bool:
+    """Whether there is a finding of that name, whatever it looked at."""
+    return finding_path(folder, name).exists()
+
+
 def has_finding(folder: Path, name: str, header: dict[str, Any], about: Mapping[str, Any]) -> bool:
     """Whether it is there already, and about the same; one of another header is refused and left alone.
 

@@ -46,12 +46,12 @@ class Above:
             return "confirmed"
         return "not confirmed" if gain.high < self.by or gain.low == gain.high else "undecided here"
 
-    def sentence(self, whose: str = "the difference") -> str:
-        """The rule as it is printed; `whose` names the differences that are judged."""
+    def sentence(self, whose: str = "the difference", several: bool = False) -> str:
+        """The rule as it is printed; `whose` names the differences that are judged, of `several` each for itself."""
         means = f" ({self.meaning})" if self.meaning else ""
         return (
             f"Confirmed: the whole interval of {whose} above {points(self.by)}{means}. "
-            "Not confirmed: wholly below, or exactly level."
+            f"Not confirmed: {'one of them ' * several}wholly below, or exactly level."
         )
 
 
