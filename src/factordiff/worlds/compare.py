@@ -13,7 +13,6 @@ import torch
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.locks import Lock
-from factordiff.sampling.request import common_vocabulary
 from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.team.team import ExpertLike, compose
@@ -79,11 +78,10 @@ def compare(
     base = compose(
         experts, "single" if len(experts) == 1 else "mixture", objectives=objectives, device=device
     )
-    vocabulary = common_vocabulary(base.experts)
-    queries.check(vocabulary)
+    queries.check(base.experts)
     if validation is not None:
         validation = as_queries(validation)
-        validation.check(vocabulary)
+        validation.check(base.experts)
     setting = prepared_setting(
         {member.name: member.expert for member in base.members},
         chosen,

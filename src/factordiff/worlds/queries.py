@@ -13,9 +13,9 @@ from torch import Tensor
 
 from factordiff.engine.expert_batch import part_of
 from factordiff.errors import InvalidInput
-from factordiff.sampling.request import check_condition, check_tokens
+from factordiff.experts.expert import Expert
+from factordiff.sampling.request import check_condition, check_tokens, common_vocabulary
 from factordiff.tensors import as_tensor
-from factordiff.vocabulary import Vocabulary
 
 NOBODY = -1  # the owner of a cell that no expert owns
 
@@ -75,9 +75,10 @@ class Queries:
         parts = (self.x_t, self.x_0)
         return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
 
-    def check(self, vocabulary: Vocabulary) -> None:
-        """Refuse what these values cannot be asked about: tokens that are none, or truth that is itself hidden."""
-        check_tokens(self.x_t, vocabulary)
+    def check(self, experts: Sequence[Expert]) -> None:
+        """Refuse what these experts cannot be asked about: tokens that are none, or truth that is itself hidden."""
+        vocabulary = common_vocabulary(experts)
+        check_tokens(self.x_t, experts)
         check_condition(self.condition, len(self))
         hidden = self.hidden(vocabulary.mask)
         if self.lengths is not None:  # what lies behind an item's end is not looked at
