@@ -137,7 +137,7 @@ def test_it_can_be_drawn(of_cycle: tuple[Diagnosis, list[str]], of_halves: Diagn
         ),
         (r"owner: expected the number of an expert, 0 \.\. 1, .*got -1 \.\. 0", {"owner": [[0, 0], [0, -1]]}),
         (r"owner: .*got 0 \.\. 2; leave cells without an owner out", {"owner": [[0, 0], [2, 1]]}),
-        ("expected some cells to be asked, got none", {"asked": [[False, False], [False, False]]}),
+        ("expected some asked cells, got none in 2 items", {"asked": [[False, False], [False, False]]}),
     ],
 )
 def test_what_cannot_be_diagnosed_is_refused(refusal: str, change: dict[str, Any]) -> None:

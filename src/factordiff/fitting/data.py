@@ -160,8 +160,7 @@ def as_data(given: Any) -> FittingData:
     else:
         kind = f"{len(given)} things" if isinstance(given, tuple) else type(given).__name__
         raise InvalidInput(f"data: expected FittingData or (answers, condition, asked, layout), got {kind}")
-    if not data.open_cells.any():
-        raise InvalidInput("data: expected some cells to be asked, got none")
+    data.check_asked()
     return data
 
 

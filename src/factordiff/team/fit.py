@@ -250,7 +250,6 @@ def diagnose_team(team: Team, data: Any, seed: int = 0, on_progress: Progress | 
             f"{len(given)}"
         )
     _check_owner(given, len(team))
-    given.check_asked()
     predictions = predict(
         team.experts, given, seed=seed, on_pass=lambda done, total: tell("asking the experts", done, total)
     )
