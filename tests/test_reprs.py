@@ -26,6 +26,7 @@ from factordiff import (
     FittingData,
     GeometricMean,
     HardViews,
+    Inside,
     Learned,
     MaskedLanguageModel,
     Mixture,
@@ -90,7 +91,8 @@ def things() -> list[object]:
         answers[0].alone[0], explanation, explanation.decisions[0], trace, trace.steps[0], answers[0].samples,
         compare({"one": expert}, "alone", (state.x_t[:, :2], torch.zeros(2, 2, dtype=torch.int64))),
         Queries(state.x_t, torch.zeros_like(state.x_t), ("a", "b")),
-        task(), task().tests[0], Refusal("a", "too large"), told(2, 3), build("trans-ir"), build("conv-ir"),
+        task(), task().tests[0], Refusal("a", "too large"), told(2, 3),
+        Inside(torch.ones(2, 4).bool(), torch.ones(2, 3, 4).bool(), torch.ones(2, 3, 4).bool()), build("trans-ir"), build("conv-ir"),
     ]  # fmt: skip
 
 

@@ -23,6 +23,12 @@ class Inside(NamedTuple):
     context_inputs: Bool[Tensor, "item frame cell"]
     context_outputs: Bool[Tensor, "item frame cell"]
 
+    def __repr__(self) -> str:
+        items, cells = self.query.shape
+        return (
+            f"Inside({items} items of {cells} cells, {self.context_inputs.shape[1]} demonstrations at most)"
+        )
+
 
 @dataclass(frozen=True)
 class Condition:

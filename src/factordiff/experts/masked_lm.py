@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -14,27 +14,16 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.model_calls import (
     check_ids,
     check_length,
-    ids_of,
     logits_of,
-    mask_token_of,
     understood,
 )
 from factordiff.experts.prompts import Prompt, checked_prompt
-from factordiff.schema.bound import shown
+from factordiff.experts.token_values import TokenValues
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
 # A prompt, or a dict of them and of the keys and values that were kept of them.
 Encoded = Prompt | dict[str, Any]
-
-
-class Tables(NamedTuple):
-    """What does not change from pass to pass, on one device: copying it anew would make the device wait."""
-
-    ids: Int[Tensor, " value+1"]  # the model's id of each value, and of the mask behind them
-    never: Int[Tensor, " some"]  # the values that are never emitted
-    prefix: Int[Tensor, " before"]
-    suffix: Int[Tensor, " behind"]
 
 
 class MaskedLanguageModel:
@@ -74,44 +63,17 @@ class MaskedLanguageModel:
     ) -> None:
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
         self.prompt_cache = prompt_cache
-        self.mask_token = check_ids("mask_token", [mask_token_of(mask_token, model, tokenizer)])[0]
+        self.values = TokenValues(model, tokens, mask_token, suppressed, end, pad, tokenizer)
         self.prefix, self.suffix = check_ids("prefix", prefix, model), check_ids("suffix", suffix, model)
         self.shifted = shifted
-        self.tokens = tuple(range(ids_of(model))) if tokens is None else tuple(tokens)
-        special = set() if tokenizer is None else set(tokenizer.all_special_ids)
-        # Ids that mean nothing in a cell: the mask's and, of a model with more ids than its tokenizer has words, those
-        # behind the words. Which ids are values may also be said by hand: then all of them mean something.
-        self._meaningless: set[int] = set()
-        if tokens is None:
-            words = set(self.tokens) if tokenizer is None else set(tokenizer.get_vocab().values())
-            self._meaningless = set(self.tokens) & {self.mask_token} | set(self.tokens) - words - {end}
-        else:
-            special -= set(tokens)
-        never = {self.mask_token, *check_ids("suppressed", suppressed, model), *special, *self._meaningless}
-        never = (never | {pad}) - {end}
-        if len(set(self.tokens)) != len(self.tokens) or (
-            tokens is not None and self.mask_token in self.tokens
-        ):
-            raise InvalidInput(
-                f"tokens: expected distinct ids without the mask's ({self.mask_token}), got {shown(self.tokens)}"
-            )
-        if end is not None and end not in self.tokens:
-            raise InvalidInput(f"end: expected the id of one of the tokens, got {end}")
-        if pad is not None and pad not in self.tokens:
-            raise InvalidInput(f"pad: expected the id of one of the tokens, got {pad}")
         peft = getattr(model, "peft_config", {})
         if (adapter and adapter not in peft) or (adapter == "" and not hasattr(model, "disable_adapter")):
             known = ", ".join(peft) or "none"
             raise InvalidInput(f"adapter: expected one of the model's ({known}), got {adapter!r}")
-        self.vocabulary = Vocabulary(len(self.tokens))
-        self.end = None if end is None else self.tokens.index(end)
-        self.pad = None if pad is None else self.tokens.index(pad)
-        self._never = [value for value, token in enumerate(self.tokens) if token in never]
-        self._last = max(self.tokens)
+        self.vocabulary = Vocabulary(len(self.values))
         size = getattr(getattr(model, "config", None), "vocab_size", None)
         self._ids = None if size is None else max(size, self.mask_token + 1)  # that a prompt may have
-        self._all = self._last == len(self.tokens) - 1 and self.tokens == tuple(range(len(self.tokens)))
-        self._tables: dict[torch.device, Tables] = {}
+        self._around: dict[torch.device, list[Tensor]] = {}  # prefix and suffix there
         self._past_type: Any = tuple  # what the model keeps keys and values in
 
     def __repr__(self) -> str:
@@ -119,6 +81,16 @@ class MaskedLanguageModel:
         return (
             f"MaskedLanguageModel({type(self.model).__name__}, {self.vocabulary.size} values{with_adapter})"
         )
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The model's id of each value."""
+        return self.values.tokens
+
+    @property
+    def mask_token(self) -> int:
+        """The model's id of the mask."""
+        return self.values.mask_token
 
     @property
     def words(self) -> Mapping[str, int] | None:
@@ -133,14 +105,7 @@ class MaskedLanguageModel:
                 f"model: {type(self.model).__name__} is in training mode, so its dropout would change every "
                 "answer; call its eval() first"
             )
-        held = {int(one) for one in x_t.unique()} & self._meaningless
-        if held:
-            one, mask = min(held), self.vocabulary.mask
-            what = "the model's own mask" if one == self.mask_token else "which no word of the tokenizer has"
-            raise InvalidInput(
-                f"cells: some hold the id {one}, {what}; where ids are the values, hidden cells are {mask}, one "
-                f"past the last: torch.where(ids == {one}, {mask}, ids)"
-            )
+        self.values.check_given(x_t)
 
     @torch.no_grad()
     def encode(self, condition: Any) -> Encoded:
@@ -193,50 +158,42 @@ class MaskedLanguageModel:
             past: Any = encoded["past"]
             inputs["past_key_values"] = past if self._past_type in (tuple, list) else self._past_type(past)
         position = row * inputs["input_ids"].shape[1] + position
-        return self._ended(self.normalised(self.logits(inputs, position)), x_t, places)
+        return self.values.ended(self.values.normalised(self.logits(inputs, position)), x_t, places)
 
     def everywhere(self, inputs: dict[str, Tensor]) -> CellLogProbs:
         """Its distribution at every position of whole inputs: of revealed ones too, as if they were hidden."""
         ids = inputs["input_ids"]
         check_length(self.model, ids.shape[1])
         every = torch.arange(ids.numel(), device=ids.device)
-        said = self.normalised(self.logits(inputs, every)).view(*ids.shape, -1)
+        said = self.values.normalised(self.logits(inputs, every)).view(*ids.shape, -1)
         return torch.cat([said[:, :1], said[:, :-1]], dim=1) if self.shifted else said
 
-    def normalised(self, logits: Float[Tensor, "asked token"]) -> Float[Tensor, "asked value"]:
-        """Log-probabilities of the values, none of which is a token that is never emitted."""
-        tables = self._on(logits.device)
-        said = logits[:, : len(self.tokens)] if self._all else logits[:, tables.ids[:-1]]
-        if self._never:
-            said = said.float().index_fill(1, tables.never, -torch.inf)
-        return torch.log_softmax(said.float(), -1)
-
-    def _on(self, device: torch.device) -> Tables:
-        """Its tables there, copied once."""
-        if device not in self._tables:
-            parts = ([*self.tokens, self.mask_token], self._never, self.prefix, self.suffix)
-            self._tables[device] = Tables(
-                *(torch.tensor(part, dtype=torch.int64, device=device) for part in parts)
-            )
-        return self._tables[device]
+    def _around_on(self, device: torch.device) -> list[Tensor]:
+        """Prefix and suffix there, copied once: copying them anew would make the device wait."""
+        if device not in self._around:
+            self._around[device] = [
+                torch.tensor(part, dtype=torch.int64, device=device) for part in (self.prefix, self.suffix)
+            ]
+        return self._around[device]
 
     def inputs(self, x_t: Tokens, encoded: Encoded) -> tuple[dict[str, Tensor], int]:
         """What the model is called with, and the position of the first cell."""
-        tables, batch = self._on(x_t.device), len(x_t)
+        ids, batch = self.values.on(x_t.device).ids, len(x_t)
+        prefix, suffix = self._around_on(x_t.device)
         prompt = encoded["input_ids"] if isinstance(encoded, dict) else encoded
-        before = [tables.prefix.expand(batch, -1)]
+        before = [prefix.expand(batch, -1)]
         if prompt is not None:
             before.append(prompt)
-        inputs = {"input_ids": torch.cat([*before, tables.ids[x_t], tables.suffix.expand(batch, -1)], dim=1)}
+        inputs = {"input_ids": torch.cat([*before, ids[x_t], suffix.expand(batch, -1)], dim=1)}
         first = sum(part.shape[1] for part in before)
         check_length(self.model, inputs["input_ids"].shape[1])
         padded = isinstance(encoded, dict) and "attention_mask" in encoded
-        if padded or self.pad is not None:
+        if padded or self.values.pad is not None:
             there = torch.ones_like(inputs["input_ids"])
             if isinstance(encoded, dict) and padded:
                 there[:, len(self.prefix) : first] = encoded["attention_mask"]
-            if self.pad is not None:
-                there[:, first : first + x_t.shape[1]] = x_t != self.pad
+            if self.values.pad is not None:
+                there[:, first : first + x_t.shape[1]] = x_t != self.values.pad
             inputs["attention_mask"] = there
             inputs["position_ids"] = (there.cumsum(-1) - 1).clamp(min=0)
         return inputs, first
@@ -250,9 +207,9 @@ class MaskedLanguageModel:
                 wanted = f"({rows}, {length}, token), one row for every position"
                 raise InvalidInput(f"model: expected logits of shape {wanted}, got {tuple(logits.shape)}")
             logits = logits.flatten(0, 1)[places]
-        if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= self._last:
+        if logits.dim() != 2 or len(logits) != asked or logits.shape[1] <= self.values.last:
             raise InvalidInput(
-                f"model: expected logits for ids up to {self._last} at {asked} positions, got shape "
+                f"model: expected logits for ids up to {self.values.last} at {asked} positions, got shape "
                 f"{tuple(logits.shape)}"
             )
         return logits
@@ -276,18 +233,6 @@ class MaskedLanguageModel:
         if self.adapter is not None:
             model.set_adapter(self.adapter)
         return nullcontext()
-
-    def _ended(
-        self, log_probs: Tensor, x_t: Tokens, asked: Int[Tensor, " asked"]
-    ) -> Float[Tensor, "asked value"]:
-        """After the end of a text, where all before it is known, there is nothing but the end."""
-        if self.end is None:
-            return log_probs
-        known = (x_t != self.vocabulary.mask).to(torch.uint8).cumprod(-1).bool()
-        over = (known & (x_t == self.end)).to(torch.uint8).cummax(-1).values.bool().flatten()[asked]
-        nothing_else = torch.full_like(log_probs, -torch.inf)
-        nothing_else[:, self.end] = 0.0
-        return torch.where(over[:, None], nothing_else, log_probs)
 
 
 def of_adapters(

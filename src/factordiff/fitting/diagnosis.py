@@ -61,7 +61,7 @@ class Diagnosis:
     wrongly_sure: Float[Tensor, "expert cell"]  # the share of a cell's hidden occasions
     gains: Mapping[
         str, tuple[float, float]
-    ]  # over the best without a router, per hidden cell; standard errors
+    ]  # per hidden cell, over the best without a router; standard errors
     items: int
     layout: tuple[int, int] | None
 
