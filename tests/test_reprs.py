@@ -92,7 +92,8 @@ def things() -> list[object]:
         compare({"one": expert}, "alone", (state.x_t[:, :2], torch.zeros(2, 2, dtype=torch.int64))),
         Queries(state.x_t, torch.zeros_like(state.x_t), ("a", "b")),
         task(), task().tests[0], Refusal("a", "too large"), told(2, 3),
-        Inside(torch.ones(2, 4).bool(), torch.ones(2, 3, 4).bool(), torch.ones(2, 3, 4).bool()), build("trans-ir"), build("conv-ir"),
+        Inside(torch.ones(2, 4).bool(), torch.ones(2, 3, 4).bool(), torch.ones(2, 3, 4).bool()),
+        build("trans-ir"), build("conv-ir"),
     ]  # fmt: skip
 
 

@@ -65,18 +65,10 @@ def test_the_list_of_worlds_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_experts_of_a_diagnosis_are_told_apart() -> None:
     names = ("trans-occ-default-head", "trans-occ-relative")
-    ways = tuple(
-        Finding(name, 1.0, 1.0, (1.0,) * 4, "") for name in (*names, "learned", "by place", "oracle")
-    )
-    found = Diagnosis(
-        names,
-        (1.0, 0.75, 0.5, 0.25),
-        ways,
-        torch.zeros(2, 100),
-        {"learned": (0.0, 0.0), "by place": (0.0, 0.0)},
-        12,
-        (10, 10),
-    )
+    ways = ("learned", "by place", "evidence")
+    findings = tuple(Finding(name, 1.0, 1.0, (1.0,) * 4, "") for name in (*names, *ways, "oracle"))
+    gains = dict.fromkeys(ways, (0.0, 0.0))
+    found = Diagnosis(names, (1.0, 0.75, 0.5, 0.25), findings, torch.zeros(2, 100), gains, 12, (10, 10))
     console = narrow()
     show_diagnosis(console, found)
     assert all(name in columns(said(console), 1) for name in names)
