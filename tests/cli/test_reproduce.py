@@ -54,6 +54,9 @@ def test_voting_through_the_command(tiny, tmp_path):
     file = read_records(tmp_path / "records" / "test.trans-full+conv-full.vote.jsonl.gz")
     assert len(file.records) == 2
     assert file.records[0].nominal == 2 * 3 * 2
+    assert not any(record.answer for record in file.records), (
+        "nobody compares them; two fifths of a packed report"
+    )
     assert set(file.header["weights"]) == set(FULL_FULL.experts)
     before = {path: path.read_bytes() for path in (tmp_path / "records").iterdir()}
     reproduce("voting", *SMALL, *out, *tiny, "--only", "routing")

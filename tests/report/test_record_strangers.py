@@ -144,6 +144,21 @@ def test_a_card_needs_what_the_header_may_lack(missing: str, path: Path, tmp_pat
     assert (folder / MODEL).exists()
 
 
+def test_answers_are_compared_only_where_they_are_told_apart(path: Path, tmp_path: Path) -> None:
+    folder = save_expert(small("trans-ir"), tmp_path / "expert")
+    members = lines_of(path)
+    members[0][0]["weights"] = {"a": weight_hash(folder)}
+    write(path, members)
+    other = path.with_name(f"other-{path.name}")
+    write(other, members)
+    assert [one.equal for one in measure_figures(folder, [path, other]).agreements] == [1.0]
+    for line in members[1][1:]:
+        line.pop("answer", None)  # as in the records of a report
+    write(other, members)
+    with pytest.raises(DataError, match=r"other-.*: its records do not tell answers apart"):
+        measure_figures(folder, [path, other])
+
+
 def test_the_file_itself_is_well(path: Path) -> None:
     write(path, lines_of(path))
     file = read_records(path)

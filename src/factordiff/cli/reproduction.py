@@ -164,6 +164,7 @@ def runner_for(request: ReproduceRequest, experiments: list[Experiment]) -> Runn
         machines,
         _part(request.part),
         deadline,
+        answers=False,
     )
 
     @cache

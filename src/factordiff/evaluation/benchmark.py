@@ -98,8 +98,8 @@ def evaluate_batch(
 def answer_hashes(x_0: Tokens) -> list[str]:
     """A short hash of each answer, the same on every device: how two runs are found to agree.
 
-    Of a wrong answer nothing in a file of records can be guessed from other rows: half of a packed report was these
-    hashes at 64 bits, and 32 tell two answers to one query apart just as well.
+    32 bits tell two answers to one query apart. Of a wrong answer's nothing can be guessed from other rows: they were
+    two fifths of a packed report, which keeps none.
     """
     place = torch.arange(x_0.shape[-1], device=x_0.device)
     return [f"{number & (2**32 - 1):08x}" for number in hash_words(place, x_0).sum(-1).tolist()]

@@ -136,7 +136,7 @@ def tune(runner: Runner, group: ExpertGroup, method: str) -> bool:
         if row == before:
             return False
         # All of its batches, whatever part this call takes of other rows: something is decided by it.
-        runner.run([row], replace(runner.context, part=(0, 1), answers=False))
+        runner.run([row], replace(runner.context, part=(0, 1)))
         archive.forget(row)
         before = row
     return True

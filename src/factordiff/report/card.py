@@ -168,6 +168,9 @@ def _agreement(one: RecordFile, other: RecordFile) -> Agreement:
     shared = sorted(mine.keys() & theirs.keys())
     if not shared:
         raise DataError(f"{other.path}: no query in common with {one.path}")
+    for file, hashes in ((one, mine), (other, theirs)):
+        if not all(hashes[query] for query in shared):
+            raise DataError(f"{file.path}: its records do not tell answers apart, as a report's; use those of `eval`")
     name, other_name = map(_where, (one, other))
     equal = sum(mine[query] == theirs[query] for query in shared) / len(shared)
     split, question = (one.about("method", key) for key in ("split", "question"))
