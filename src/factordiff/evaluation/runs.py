@@ -84,7 +84,7 @@ class RunContext:
     machines: Machines = field(default_factory=Machines)
     part: tuple[int, int] = (0, 1)  # this call takes the batches b with b % n == k
     deadline: float | None = None  # on time.monotonic(): no batch begins after it
-    answers: bool = True  # whether records tell answers apart: cards compare runs, a report counts what is right
+    answers: bool = True  # whether records tell answers apart: cards compare runs, a report counts
 
 
 def header(

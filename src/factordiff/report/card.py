@@ -170,7 +170,7 @@ def _agreement(one: RecordFile, other: RecordFile) -> Agreement:
         raise DataError(f"{other.path}: no query in common with {one.path}")
     for file, hashes in ((one, mine), (other, theirs)):
         if not all(hashes[query] for query in shared):
-            raise DataError(f"{file.path}: its records do not tell answers apart, as a report's; use those of `eval`")
+            raise DataError(f"{file.path}: a report's records, which do not tell answers apart; use `eval`'s")
     name, other_name = map(_where, (one, other))
     equal = sum(mine[query] == theirs[query] for query in shared) / len(shared)
     split, question = (one.about("method", key) for key in ("split", "question"))
