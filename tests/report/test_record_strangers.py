@@ -155,7 +155,7 @@ def test_answers_are_compared_only_where_they_are_told_apart(path: Path, tmp_pat
     for line in members[1][1:]:
         line.pop("answer", None)  # as in the records of a report
     write(other, members)
-    with pytest.raises(DataError, match=r"other-.*: its records do not tell answers apart"):
+    with pytest.raises(DataError, match=r"other-.*: a report.s records, which do not tell answers apart"):
         measure_figures(folder, [path, other])
 
 
