@@ -39,7 +39,8 @@ def train(kind: str, out: Path, more: list[str]) -> None:
     """`factordiff train sequence` on one kind of text."""
     words = [sys.executable, "-m", "factordiff", "train", "sequence", "--out", str(out)]
     words += ["--source", f"factordiff.text.sources:{SOURCES[kind]}", *more]
-    subprocess.run(words, check=True)
+    if failed := subprocess.run(words, check=False).returncode:
+        raise SystemExit(failed)  # it said why
 
 
 def probed_steps(kind: str, minutes: float, probe: int, more: list[str]) -> int:
