@@ -9,7 +9,7 @@ from io import StringIO
 from rich.console import Console
 from rich.style import Style
 
-CODE = re.compile(r"\x1b\[([\d;]*)m")
+CODE = re.compile(r"\x1b\[\??([\d;]*)([A-Za-z])")
 Color = tuple[int, ...] | None  # (n,) of sixteen or of 256, (red, green, blue), None for the terminal's own
 
 
@@ -49,21 +49,32 @@ def written(on: Console) -> str:
 
 
 def screen(text: str) -> list[list[Place]]:
-    """The lines as places."""
+    """The lines as places, after all that moved the cursor up or erased a line."""
     lines: list[list[Place]] = [[]]
     ink: Color = None
     behind: Color = None
-    position = 0
+    row = column = position = 0
     while position < len(text):
         code = CODE.match(text, position)
         if code:
-            ink, behind = _after(code[1], ink, behind)
             position = code.end()
+            if code[2] == "m":
+                ink, behind = _after(code[1], ink, behind)
+            elif code[2] == "A":
+                row -= int(code[1] or 1)
+            elif code[2] == "K":
+                lines[row] = []
             continue
         if text[position] == "\n":
-            lines.append([])
+            row, column = row + 1, 0
+            lines += [[]] * (row == len(lines))
+        elif text[position] == "\r":
+            column = 0
         else:
-            lines[-1].append(Place(text[position], ink, behind))
+            line = lines[row]
+            line += [Place(" ", None, None)] * (column + 1 - len(line))
+            line[column] = Place(text[position], ink, behind)
+            column += 1
         position += 1
     return lines
 
