@@ -142,7 +142,7 @@ def test_text_experts_are_trained_for_as_long_as_was_asked(tmp_path: Path) -> No
         "--validation-items",
         "2",
         "--network",
-        "width=20,blocks=1",
+        "width=24,blocks=1",
     ]
     shown = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert "prose: 100 steps in 0.05 minutes; the others: --steps 100" in shown

@@ -34,7 +34,7 @@ from tests.toy import CELLS, EXPERTS, MASK, empty, states
 # two joints that the condition chooses from, so that an item told about another would show
 TABLES = [np.random.default_rng(seed).dirichlet(np.full(81, 0.3), size=2) for seed in (4, 5, 6)]
 TOLD = [TabularExpert(torch.from_numpy(table.reshape(2, 3, 3, 3, 3)), conditions=True) for table in TABLES]
-OWN_LABELS = torch.arange(64)[:, None] % torch.tensor([[1, 2, 3, 4]])  # every item its own partition
+OWN_LABELS = torch.arange(128)[:, None] % torch.tensor([[1, 2, 3, 4]])  # every item its own partition
 
 ANY_NUMBER: dict[str, Composition] = {
     "single": Single(),
