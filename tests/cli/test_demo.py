@@ -192,7 +192,7 @@ def test_the_shipped_demo_shows_a_right_answer_on_about_a_screen(tmp_path: Path)
     demonstrate(on, [], tmp_path)
     lines = ["".join(place.letter for place in line) for line in screen(written(on))]
     print("\n".join(lines))
-    assert not any(line.startswith("step") for line in lines)  # what was watched is drawn over, and gone in the end
+    assert not any(line.startswith("step") for line in lines)  # drawn over, and gone in the end
     assert len("\n".join(lines).rstrip().splitlines()) < 48
     counts = {
         name: int(re.search(rf"^{name} +│ (\d)", "\n".join(lines), re.MULTILINE)[1])  # type: ignore[index]
