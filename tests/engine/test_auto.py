@@ -18,7 +18,15 @@ from factordiff.arc.dataset import Dataset
 from factordiff.composition.composition import Composition
 from factordiff.composition.factors import whole
 from factordiff.composition.routing import Routing
-from factordiff.engine.auto import COMPILE_FROM, CPU_ROWS, GPU_ROWS, AutoEngine, launching_decides
+from factordiff.engine.auto import (
+    COMPILE_FROM,
+    CPU_ROWS,
+    FEWEST,
+    GPU_ROWS,
+    THREAD_ROWS,
+    AutoEngine,
+    launching_decides,
+)
 from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.engine import Engine
 from factordiff.engine.fast_network import FastNetwork, fast_form
@@ -50,13 +58,33 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
     ],
 )
 def test_the_choice(device: torch.device, rows: int, particles: int, expected: Engine) -> None:
-    assert AutoEngine().chosen(device, rows, particles) == expected
+    assert AutoEngine().chosen(TOLD, device, rows, particles) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "particles", "expected"),
+    [
+        (2 * FEWEST - 1, 1, Engine()),
+        (2 * FEWEST, 1, Engine(BatchSizes(2 * THREAD_ROWS), threads=2)),
+        (10**6, 1, Engine(BatchSizes(4 * THREAD_ROWS), threads=4)),
+        (10**6, 500, Engine(BatchSizes(4 * 500), threads=4)),
+    ],
+)
+def test_threads_on_a_cpu(
+    rows: int, particles: int, expected: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    auto = AutoEngine()
+    assert auto.chosen(TOLD, CPU, rows, particles) == expected
+    assert auto.chosen([*TOLD, Hint()], CPU, rows, particles).threads == 1  # which does not say that it may
+    assert auto.chosen(TOLD, CUDA, rows, particles).threads == 1
+    assert AutoEngine(True).chosen(TOLD, CPU, rows, particles).threads == 1
 
 
 def test_compilation_by_hand() -> None:
-    assert AutoEngine(True).chosen(CUDA, 1).compiled
-    assert not AutoEngine(False).chosen(CUDA, COMPILE_FROM).compiled
-    here = AutoEngine(True).chosen(CPU, 1)
+    assert AutoEngine(True).chosen(TOLD, CUDA, 1).compiled
+    assert not AutoEngine(False).chosen(TOLD, CUDA, COMPILE_FROM).compiled
+    here = AutoEngine(True).chosen(TOLD, CPU, 1)
     assert here.compiled
     assert not here.cuda_graph  # there is nothing to record
 

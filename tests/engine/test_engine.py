@@ -33,7 +33,15 @@ from tests.toy import CELLS, EXPERTS, MASK, empty, states
 
 # two joints that the condition chooses from, so that an item told about another would show
 TABLES = [np.random.default_rng(seed).dirichlet(np.full(81, 0.3), size=2) for seed in (4, 5, 6)]
-TOLD = [TabularExpert(torch.from_numpy(table.reshape(2, 3, 3, 3, 3)), conditions=True) for table in TABLES]
+
+
+class Shared(TabularExpert):
+    """Looks up and remembers nothing, so several threads may ask at once."""
+
+    thread_safe = True
+
+
+TOLD = [Shared(torch.from_numpy(table.reshape(2, 3, 3, 3, 3)), conditions=True) for table in TABLES]
 OWN_LABELS = torch.arange(128)[:, None] % torch.tensor([[1, 2, 3, 4]])  # every item its own partition
 
 ANY_NUMBER: dict[str, Composition] = {
@@ -68,6 +76,8 @@ VARIANTS: dict[str, Engine] = {
     "large batch": Engine(50),
     "narrow batch": Engine(8),
     "unfilled batch": Engine(BatchSizes(20)),
+    "threads": Engine(12, threads=3),
+    "threads at once": Engine(threads=2),
 }
 
 MANY_STEPS = ("batch", "narrow batch", "unfilled batch")  # few in flight: slow where many wait

@@ -198,7 +198,7 @@ def test_passes_of_few_sizes_give_the_same_records(row, sets, tmp_path):
     for compiled in (False, True):
         settings = replace(SMALL, compiled=compiled)
         runner = lookup_bench(sets, tmp_path / str(compiled), settings=settings)
-        engine[compiled] = settings.engine(row, torch.device("cpu"), 2)
+        engine[compiled] = settings.engine(row, (), torch.device("cpu"), 2)
         sizes = asked[compiled] = set()
         runner.experts = listening(runner.experts, sizes)
         runner.run([row])

@@ -14,6 +14,7 @@ from factordiff.engine.batch_sizes import BatchSizes
 from factordiff.engine.cuda_graph_step import recorded_window
 from factordiff.engine.engine import Engine
 from factordiff.engine.expert_batch import part_of
+from factordiff.engine.threads import threads_for
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.sampling.request import check_condition
@@ -22,6 +23,10 @@ from factordiff.sampling.samples import Samples
 from factordiff.types import LARGE
 
 CPU_ROWS = 32  # more save calls, but what passes compute on the way no longer fits the cache
+THREAD_ROWS, FEWEST = (
+    16,
+    8,
+)  # a thread with rows of its own: so many are best, and fewer than these not worth it
 GPU_ROWS = 1_100
 # Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
 COMPILE_FROM = 20_000
@@ -37,6 +42,7 @@ RECORDED_BYTES = 2**29
 class AutoEngine:
     """Batches of a fixed number of rows everywhere; on a GPU compiled and recorded steps where they pay.
 
+    On a CPU experts that may be asked so have as many threads, each with rows of its own, as torch would take.
     `compiled` says by hand whether they do.
     """
 
@@ -46,13 +52,18 @@ class AutoEngine:
         """Whether to compile and record for so many rows on that device."""
         return device.type == "cuda" and rows >= COMPILE_FROM if self.compiled is None else self.compiled
 
-    def chosen(self, device: torch.device, rows: int, particles: int = 1) -> Engine:
+    def chosen(
+        self, experts: Sequence[Expert], device: torch.device, rows: int, particles: int = 1
+    ) -> Engine:
         """The engine for so many rows (items x particles) on that device."""
         # Particles of an item mostly agree, and equal states are asked once.
         in_flight = GPU_ROWS * min(particles, 4) if device.type == "cuda" else CPU_ROWS
         if self.pays(device, rows):
             graphs = device.type == "cuda"
             return Engine(BatchSizes.for_graphs(max(in_flight, particles)), compiled=True, cuda_graph=graphs)
+        threads = threads_for(experts, device, min(torch.get_num_threads(), rows // FEWEST))
+        if threads > 1:
+            return Engine(BatchSizes(threads * max(THREAD_ROWS, particles)), threads=threads)
         in_flight = max(in_flight, particles)
         return Engine(BatchSizes(in_flight)) if rows > in_flight else Engine()
 
@@ -73,7 +84,7 @@ class AutoEngine:
         ):
             engine = Engine(rows, cuda_graph=True)
         else:
-            engine = self.chosen(x_t.device, rows, particles)
+            engine = self.chosen(experts, x_t.device, rows, particles)
         return engine.sample(experts, composition, x_t, condition, **settings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -16,7 +16,9 @@ from factordiff.engine.checked import in_words
 from factordiff.engine.cuda_graph_step import CudaGraphStep
 from factordiff.engine.expert_batch import ExpertBatch, part_of
 from factordiff.engine.fast_network import fast_form
-from factordiff.engine.queue import Queue
+from factordiff.engine.progress import Filled
+from factordiff.engine.queue import Queue, in_order
+from factordiff.engine.threads import GoOn, side_by_side, threads_for
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.top_k import KEPT
@@ -27,6 +29,8 @@ from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
+from factordiff.schema.values import Whole
+from factordiff.state import SamplerState
 from factordiff.tensors import Numbers, as_tensor
 
 
@@ -42,6 +46,10 @@ class Engine:
     last bit may differ: that pays in long runs, too. What composition and rule decide in Python must then not depend
     on numbers (`RevealRule.steady`); `Samples.how` says what became of it.
 
+    On a CPU `threads` cut a request into as many parts, each with rows and arithmetic of its own: quicker than threads
+    that share every operation, and not held up where a processor is busy. Only for experts that say
+    `thread_safe = True`, as the networks here do; a trace, or what is compiled, is made in one part.
+
     Of large vocabularies (more than 1,024 values) `chunk` bytes of log-probabilities are composed at a time (None: as
     many as the device works on best). `top_k` alone changes results: only the k likeliest values of each expert are
     kept, with a remainder that the others share (`experts.top_k.TopK` says how far that may be off), and the logits of
@@ -52,10 +60,12 @@ class Engine:
     share: bool = True
     compiled: bool = False
     cuda_graph: bool = False
+    threads: int = 1
     chunk: int | None = None
     top_k: int | None = None
 
     def __post_init__(self) -> None:
+        Whole(1).read(self.threads, "threads")
         whole = isinstance(self.chunk, int) and not isinstance(self.chunk, bool)
         if self.chunk is not None and not (whole and self.chunk >= 1):
             raise InvalidInput(f"chunk: expected a number of bytes, 1 or more, got {self.chunk!r}")
@@ -97,6 +107,8 @@ class Engine:
         x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
         experts, rule, sizes = self.asked(experts), reveal or ByConfidence(), self.batch
         sizes = BatchSizes.fixed(sizes) if isinstance(sizes, int) else sizes
+        if sizes is None and self.threads > 1 and not trace:
+            sizes = BatchSizes(max(len(x_t), 1) * particles)  # all at once, and yet in parts
         slots = len(x_t) if sizes is None else min(sizes.slots(particles), len(x_t))
         check_request(
             experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items,
@@ -106,32 +118,48 @@ class Engine:
             check_condition(condition, len(x_t))
         if trace:
             check_trace(len(x_t), slots)
-        mask = experts[0].vocabulary.mask
-        batch = ExpertBatch(experts, condition, sizes, self.share, particles, self.chunk, self.top_k)
+        mask, window = experts[0].vocabulary.mask, rule.window(x_t.shape[1])
         leaving = sizes is not None and not trace
-        window = rule.window(x_t.shape[1])
-        queue = Queue(
-            x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs,
-            most=None if window is None else window.most,
-        )  # fmt: skip
-        graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None
-        passes, total = Passes(len(x_t), x_t.device), particles * int((x_t == mask).sum())
-        state = queue.begin()
+        parts = 1 if trace or self.compiled else threads_for(experts, x_t.device, min(self.threads, slots))
+        passes, filled = Passes(len(x_t), x_t.device), Filled(on_step, particles * int((x_t == mask).sum()))
         story = Trace(mask, x_t.tolist()) if trace else None
-        while len(state):
-            if graph is not None and graph.takes(state):
-                state = graph.step(state)
-                passes.add(state.item, len(experts), len(experts))
-            else:
-                state, info = step(
-                    state, batch, composition, rule, temperature=temperature, resampling=resampling
-                )
-                passes.count(info)
-                if story is not None:
-                    story.record(info)
-            if on_step is not None:
-                on_step(total - queue.hidden(state), total)
-            state = queue.exchange(state)
-        batch.errors.check()
-        how = "" if graph is None else in_words(graph.how, graph.failure)
-        return Samples.of(queue.finished(), composition, selection, passes, story, batch.padded_passes, how)
+
+        def decode(part: int, go_on: GoOn) -> Decoded:
+            batch = ExpertBatch(experts, condition, sizes, self.share, particles, self.chunk, self.top_k)
+            mine = torch.arange(part, len(x_t), parts, device=x_t.device)
+            queue = Queue(
+                x_t, items, mine, batch, -(-slots // parts), leaving, mask=mask, seed=seed, repairs=rule.repairs,
+                most=None if window is None else window.most,
+            )  # fmt: skip
+            graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None
+            state = queue.begin()
+            while len(state):
+                go_on()
+                if graph is not None and graph.takes(state):
+                    state = graph.step(state)
+                    passes.add(state.item, len(experts), len(experts))
+                else:
+                    state, info = step(
+                        state, batch, composition, rule, temperature=temperature, resampling=resampling
+                    )
+                    passes.count(info)
+                    if story is not None:
+                        story.record(info)
+                if on_step is not None:
+                    filled.tell(part, queue.filled(state))
+                state = queue.exchange(state)
+            batch.errors.check()
+            how = "" if graph is None else in_words(graph.how, graph.failure)
+            return Decoded(queue.finished(), batch.padded_passes, how)
+
+        done = side_by_side(decode, parts)
+        state, padded = in_order([one.state for one in done]), sum(one.padded_passes for one in done)
+        return Samples.of(state, composition, selection, passes, story, padded, done[0].how)
+
+
+class Decoded(NamedTuple):
+    """One part of a request: its items as they finished, and what that took."""
+
+    state: SamplerState
+    padded_passes: int
+    how: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -15,8 +16,14 @@ from factordiff.state import SamplerState
 REFILL = 16  # waiting items are admitted when this share of the slots is free: few, large encodings
 
 
+def in_order(states: Sequence[SamplerState]) -> SamplerState:
+    """Finished rows of one or several queues, in the order of the request."""
+    state = joined_rows(states)
+    return some_rows(state, state.item.argsort(stable=True))
+
+
 class Queue:
-    """The items of a request, at most `slots` of them in flight; unless `leaving`, they wait for each other.
+    """These `items` of a request, at most `slots` of them in flight; unless `leaving`, they wait for each other.
 
     If a step reveals at most so many cells of a row (`most`), nobody looks while no row can be full: on a GPU a look
     waits for the step to end, and the next one is not launched before.
@@ -24,8 +31,9 @@ class Queue:
 
     def __init__(
         self,
-        x_t: Int[Tensor, "item cell"],
-        ids: Int[Tensor, " item"] | None,
+        x_t: Int[Tensor, "request cell"],
+        ids: Int[Tensor, " request"] | None,
+        items: Int[Tensor, " item"],
         batch: ExpertBatch,
         slots: int,
         leaving: bool,
@@ -35,7 +43,7 @@ class Queue:
         repairs: int,
         most: int | None = None,
     ) -> None:
-        self.x_t, self.ids, self.batch = x_t, ids, batch
+        self.x_t, self.ids, self.items, self.batch = x_t, ids, items, batch
         self.slots, self.leaving, self.mask, self.seed, self.repairs = slots, leaving, mask, seed, repairs
         self.most, self._unseen = most, 0  # so many steps are not looked at
         self.waiting = 0  # the first item that still waits
@@ -66,36 +74,35 @@ class Queue:
                 self.batch.retire(staying)
                 state = some_rows(state, self._rows(staying))
             room = self.slots - len(staying)
-            arriving = min(room, len(self.x_t) - self.waiting)
+            arriving = min(room, len(self.items) - self.waiting)
             if arriving == 0 or (len(state) and room * REFILL < self.slots):
                 return state
             state = joined_rows([state, self._admit(arriving)])
 
-    def hidden(self, state: SamplerState) -> int:
-        """How many cells are still hidden, in flight or waiting."""
-        waiting = int((self.x_t[self.waiting :] == self.mask).sum())
-        return int(state.masked.sum()) + self.batch.particles * waiting
+    def filled(self, state: SamplerState) -> int:
+        """How many cells were masked and are no more: of the finished, and of those in flight."""
+        begun = self.items[: self.waiting]
+        masked = self.batch.particles * int((self.x_t[begun] == self.mask).sum())
+        return masked - int(state.masked.sum())
 
     def finished(self) -> SamplerState:
-        """Everybody, in the order of the request."""
-        state = joined_rows(self._finished) if self._finished else self._admit(0)
-        return some_rows(state, state.item.argsort(stable=True))
+        """Everybody, as they finished."""
+        return joined_rows(self._finished) if self._finished else self._admit(0)
 
-    def _admit(self, items: int) -> SamplerState:
-        first, last = self.waiting, self.waiting + items
-        self.waiting = last
-        position = torch.arange(first, last, device=self.x_t.device)
-        self.batch.admit(position)
+    def _admit(self, count: int) -> SamplerState:
+        items = self.items[self.waiting : self.waiting + count]
+        self.waiting += count
+        self.batch.admit(items)
         state = SamplerState.begin(
-            self.x_t[first:last],
+            self.x_t[items],
             self.mask,
             len(self.batch.experts),
             particles=self.batch.particles,
             seed=self.seed,
-            ids=position if self.ids is None else self.ids[first:last],
+            ids=items if self.ids is None else self.ids[items],
             repairs=self.repairs,
         )
-        return replace(state, item=state.item + first)
+        return replace(state, item=items[state.item])
 
     def _unfinished(self, state: SamplerState) -> Bool[Tensor, " item"]:
         return state.masked.any(-1).view(-1, self.batch.particles).any(-1)

@@ -57,10 +57,10 @@ class RunSettings:
         """Queries in a batch, the same on every machine; particles mostly agree, and equal states are asked once."""
         return max(1, self.batch_size // 2) if self.rows_of_a_query(row) > 1 else self.batch_size
 
-    def engine(self, row: RunSpec, device: torch.device, queries: int) -> Engine:
+    def engine(self, row: RunSpec, experts: Sequence[Expert], device: torch.device, queries: int) -> Engine:
         """How the passes of a batch are put together."""
         each = self.rows_of_a_query(row)
-        return AutoEngine(self.compiled).chosen(device, each * queries, each)
+        return AutoEngine(self.compiled).chosen(experts, device, each * queries, each)
 
     def passes(self, row: RunSpec, cells: int = SIDE * SIDE) -> int:
         """Nominal row-passes that one query costs."""
@@ -168,7 +168,7 @@ def run_row(
                 reveal=reveal,
                 seed=settings.seed,
                 grids=row.split in ("official", "unseen"),
-                engine=settings.engine(row, device, len(missing)),
+                engine=settings.engine(row, experts, device, len(missing)),
             )
             if not context.answers:
                 records = [replace(record, answer="") for record in records]

@@ -28,6 +28,9 @@ class Expert(Protocol):
     An expert of a large vocabulary may also offer `log_probs_at(x_t, encoded, cells)`: the same at some cells only, in
     reading order (`experts.cell_outputs.SupportsCells`); or `log_probs_at_places`, which is told them by their numbers
     and waits for nothing (`SupportsPlaces`).
+
+    One that says `thread_safe = True` may be asked by several threads at once, and is on a CPU: its two calls must
+    then leave nothing behind.
     """
 
     @property
@@ -63,6 +66,11 @@ class Demonstrated(Protocol):
 
     def leave_one_out(self) -> Sequence[LeftOut]:
         """Each demonstration in turn as the question, with the others as its demonstrations."""
+
+
+def thread_safe(experts: Sequence[Expert]) -> bool:
+    """Whether all of them may be asked by several threads at once."""
+    return all(getattr(expert, "thread_safe", False) is True for expert in experts)
 
 
 def substitute(

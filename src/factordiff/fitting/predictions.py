@@ -14,6 +14,7 @@ from torch import Tensor
 
 from factordiff.composition.emission import log_prob_at
 from factordiff.devices import memory_of
+from factordiff.engine.threads import side_by_side, threads_for
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.experts.forward import Forward
@@ -97,19 +98,26 @@ def predict(
     if list(rates) != sorted(rates, reverse=True) or not all(0 < rate <= 1 for rate in rates):
         raise InvalidInput(f"rates: expected shares of hidden cells, from high to low, got {list(rates)}")
     _check_memory(len(experts) * len(rates) * data.answers.numel() * vocabulary.size * 4)
-    total, parts = len(data) * len(rates) * len(experts), []
-    for number, first in enumerate(range(0, len(data), batch)):
-        items = torch.arange(first, min(first + batch, len(data)), device=data.answers.device)
+    batches = torch.arange(len(data), device=data.answers.device).split(batch)
+
+    def predicted(number: int) -> Predictions:
+        items = batches[number]
         file = None if folder is None else folder / f"passes-{number:05d}.safetensors"
-        part = None if file is None else _found(file, vocabulary.mask, data.answers.device)
+        part = None if file is None else _found(file, vocabulary.mask, items.device)
         if part is None:
             known = items if ids is None else ids.to(items.device)[items]
             part = _heard(experts, data, items, rates, seed, vocabulary.mask, known)
             if file is not None:
                 _keep(file, part)
-        parts.append(part)
+        return part
+
+    parts: list[Predictions] = []
+    passes = len(rates) * len(experts)
+    threads = threads_for(experts, data.answers.device, torch.get_num_threads())
+    for some in torch.arange(len(batches)).split(threads):
+        parts += side_by_side(lambda part, _, some=some: predicted(int(some[part])), len(some))  # type: ignore[misc]
         if on_pass is not None:
-            on_pass(int(items[-1] + 1) * len(rates) * len(experts), total)
+            on_pass(sum(len(items) for items in batches[: len(parts)]) * passes, len(data) * passes)
     return joined(parts)
 
 

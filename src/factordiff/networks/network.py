@@ -28,6 +28,8 @@ class Network(nn.Module, ABC):
     are about to be loaded.
     """
 
+    thread_safe = True
+
     def __init__(self, config: NetworkConfig, seed: int | None) -> None:
         super().__init__()
         self.config = config

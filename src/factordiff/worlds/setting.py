@@ -11,7 +11,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from factordiff.composition.composition import Composition
-from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.experts.expert import Expert
 from factordiff.fitting.data import FittingData
@@ -81,7 +80,6 @@ class Setting:
             layout=self.layout,
             reveal=reveal,
             objectives=self.objectives,
-            engine=Engine(),
             device=self.device,
             **options,
         )
