@@ -9,23 +9,16 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from factordiff.report.statistics import LEVEL, Estimate, gains
+from factordiff.report.statistics import Estimate, gains, not_certain
 from factordiff.streams import Purpose, uniform
 
 ROUNDS = 2_000
 
 
 def share_here(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> Estimate | None:
-    """The share of right outcomes; None where a task has one query, which tells nothing of its scatter.
-
-    Where none is right, drawing queries again shows nothing else; but if the tasks' shares had a mean above `most`, so
-    many queries would show none less than once in 40 times. Likewise where all are right.
-    """
+    """The share of right outcomes; None where a task has one query, which tells nothing of its scatter."""
     found = difference_here(right, np.zeros_like(right), tasks, seed, rounds)
-    most = float(1 - ((1 - LEVEL) / 2) ** (1 / len(right)))
-    if found is None or (right.any() and not right.all()):
-        return found
-    return Estimate(1.0, 1 - most, 1.0) if right.all() else Estimate(0.0, 0.0, most)
+    return None if found is None else not_certain(found, len(right))
 
 
 def difference_here(
