@@ -107,7 +107,9 @@ def product(p: Sequence[Probs], beta: Probs) -> tuple[list[float], float]:
 
 
 def superdiff_kappa(ell: Probs, temperature: float, bias: Probs, omega: Probs) -> list[float]:
-    """softmax_m(T (ell_m + b_m) + log omega_m); the prior where every expert has ruled the state out."""
+    """softmax_m(T (ell_m + b_m) + log omega_m); the prior at T = 0, and where every expert has ruled the state out."""
+    if temperature == 0:
+        return [w / sum(omega) for w in omega]
     scores = [
         temperature * (e + b) + math.log(w) if e > -math.inf and w > 0 else -math.inf
         for e, b, w in zip(ell, bias, omega, strict=True)

@@ -270,6 +270,29 @@ def test_a_product_of_cut_experts_is_within_its_bound(
     assert (distance(*products) <= bound + 1e-6).all()
 
 
+def test_a_products_bound_holds_for_even_exponents_of_any_number_of_experts() -> None:
+    """Six times a sixth is less than 1 in float64."""
+    for experts in range(2, 12):
+        log_p, beta = said(experts, experts, 3, 1500, sharp=12.0), feynman_kac().target(experts)
+        cut, every = [TopK.of(one, 40) for one in log_p], torch.arange(3)
+        begun = SamplerState.begin(torch.full((1, 3), 1500), 1500, experts)
+        rough = torch.stack([one.at(every) for one in cut])
+        products = [GeometricMean()(p.unsqueeze(1), begun).log_probs[0] for p in (log_p, rough)]
+        assert (distance(*products) <= product_bound(cut, beta, every) + 1e-6).all()
+
+
+def test_a_products_bound_is_a_number_where_experts_forbid_values() -> None:
+    log_p = said(2, 2, 2, 1500, sharp=3.0)
+    forbids = torch.full_like(log_p[0], -torch.inf).index_fill(1, torch.tensor([0, 5]), -math.log(2))
+    every, first = torch.arange(2), torch.tensor([1.0, 0.0])
+    cut = [TopK.of(log_p[0], 8), TopK.of(forbids, 8)]
+    # An expert that does not count leaves the bound of the other alone.
+    assert (product_bound(cut, first, every) >= distance(log_p[0], cut[0].at(every)) - 1e-6).all()
+    # No value is possible, and nothing was cut: the product is what it was.
+    other = forbids.roll(1, -1)
+    assert (product_bound([cut[1], TopK.of(other, 8)], torch.ones(2), every) == 0).all()
+
+
 def test_the_bound_of_a_product_is_small_where_little_was_cut() -> None:
     log_p = said(1, 2, 3, 1500, sharp=12.0)
     log_p[1] = torch.log_softmax(log_p[0] * 0.9, -1)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factordiff.composition import superdiff
+from factordiff.composition.mixture import Mixture
 from factordiff.composition.superdiff import SuperDiff, SuperDiffAnd
 from tests import oracle
 from tests.toy import Drawn, close, drawn, seeds, state
@@ -38,6 +39,16 @@ def test_where_every_expert_has_ruled_the_state_out_the_prior_speaks(temperature
     composed = SuperDiff([1.0, 3.0], temperature)(log_p, state(torch.full((3, 4), 5), 5, nothing))
     assert composed.log_kappa is not None
     assert close(composed.log_kappa[:, 0].exp(), [0.25, 0.75])
+
+
+def test_at_temperature_0_nobody_is_ruled_out() -> None:
+    """It is the plain mixture, whatever the path has brought: `remembers` says so."""
+    ruled_out = torch.tensor([[-torch.inf, -1.0], [-2.0, -torch.inf]], dtype=torch.float64)
+    log_p = torch.log_softmax(torch.arange(40.0, dtype=torch.float64).sin().view(2, 2, 2, 5), dim=-1)
+    here = state(torch.full((2, 2), 5), 5, ruled_out)
+    composed = SuperDiff([1.0, 3.0], 0.0, [2.0, 0.0])(log_p, here)
+    assert not SuperDiff(temperature=0.0).remembers
+    assert torch.allclose(composed.log_probs, Mixture([1.0, 3.0])(log_p, here).log_probs)
 
 
 @given(drawn(experts=(2, 2), values=(2, 5), forbid=False))

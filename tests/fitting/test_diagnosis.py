@@ -14,6 +14,7 @@ from factordiff import FittingData, Vocabulary, compose
 from factordiff.errors import InvalidInput
 from factordiff.fitting import diagnosis
 from factordiff.fitting.diagnosis import Diagnosis
+from factordiff.fitting.predictions import RATES
 from factordiff.fitting.router_fit import FitSettings
 from factordiff.report.diagnosis_chart import picture
 from factordiff.toy.painting import IndependentCells
@@ -40,6 +41,17 @@ def of_cycle(quick: None) -> tuple[Diagnosis, list[str]]:
 def of_halves(quick: None) -> Diagnosis:
     experts, data = halves(16)
     return compose(experts).diagnose(data)
+
+
+def test_a_rate_that_hid_nothing_is_left_out() -> None:
+    """Two cells in all: what share of none is right is no number."""
+    said = torch.log_softmax(torch.arange(12.0).sin().view(2, 2, 1, 3), -1)
+    found = compose([Said(0), Said(1)]).diagnose((torch.tensor([[0], [2]]), said))
+    assert found.rates[0] == 1.0
+    assert len(found.rates) < len(RATES)
+    for one in found.findings:
+        assert len(one.by_rate) == len(found.rates)
+        assert all(0 <= share <= 1 for share in one.by_rate)
 
 
 def test_the_cycle_needs_a_router(of_cycle: tuple[Diagnosis, list[str]]) -> None:

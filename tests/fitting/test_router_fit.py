@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from factordiff import Mixture, compose
 from factordiff.composition.learned import Learned, combined
@@ -18,7 +19,7 @@ from factordiff.fitting.predictions import Predictions, predict
 from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
 from factordiff.toy.overconfidence import VALUES
 from tests.composition.test_router import LAYOUT, case, drawn_router
-from tests.fitting.worlds import cyclic, halves
+from tests.fitting.worlds import Half, cyclic, halves
 
 QUICK = FitSettings(steps=90, batch=32, rate=3e-2, check_every=30, save_every=30)
 
@@ -89,6 +90,32 @@ def test_what_is_fitted_is_what_is_composed(head: Head, complement: bool) -> Non
     x_0 = state.x_t.clamp(max=4)
     expected = combined(log_probs, routed, head).log_probs.gather(-1, x_0[..., None]).squeeze(-1)
     assert torch.allclose(router_fit.log_likelihood(log_probs, routed, x_0, head), expected, atol=1e-6)
+
+
+class Certain(Half):
+    """As `Half`, and in the other's half it leaves nothing for any other value."""
+
+    def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+        nothing = torch.full((*x_t.shape, 3), -torch.inf, dtype=torch.float64)
+        claimed = nothing.index_fill(-1, torch.tensor([0]), 0.0)
+        return torch.where(self.home[:, None], super().log_probs(x_t, encoded), claimed)
+
+
+def test_a_veto_counts_where_routers_are_held_against_each_other() -> None:
+    """A product head never outvotes an expert's zero: what it loses held out is what it loses when it is used."""
+    _, data = halves()
+    experts = [Certain(0), Certain(1)]
+    predictions = predict(experts, data)
+    for config in (RouterConfig(2, 3, head="product"), RouterConfig(2, 3, head="product", complement=True)):
+        router = drawn_router(config)
+        said = Learned(router)(predictions.log_probs, predictions.state()).log_probs
+        said = said.gather(-1, predictions.x_0[..., None]).squeeze(-1).clamp(min=LEAST_LOG)
+        each = torch.where(predictions.asked, -said, 0.0).sum(-1) / predictions.rate
+        expected = float(each.mean() / predictions.x_t.shape[1])
+        assert held_out_loss(predictions, router) == pytest.approx(expected, rel=1e-4)
+    fitted = compose(experts).fit(data, "router", steps=60)
+    assert fitted.options["router"].config.head == "mixture"
+    assert fitted.report.best.score.cells > 0.99
 
 
 def test_one_seed_one_router_another_seed_another() -> None:

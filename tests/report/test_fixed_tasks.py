@@ -52,6 +52,17 @@ def test_sure_tasks_have_no_scatter():
     assert (here.value, here.low, here.high) == (0, 0, 0)
 
 
+def test_none_right_or_all_right_is_not_certain():
+    """As of a share over tasks: so many queries would show none less than once in 40 times, were more of them right."""
+    tasks = np.repeat(np.arange(4), [3, 3, 2, 2])
+    none, full = (share_here(np.full(10, right), tasks) for right in (False, True))
+    assert none is not None
+    assert full is not None
+    assert (none.value, none.low) == (0, 0)
+    assert (1 - none.high) ** 10 == pytest.approx(0.025)
+    assert (full.low, full.value, full.high) == (1 - none.high, 1, 1)
+
+
 def test_one_query_of_a_task_says_nothing_of_its_scatter():
     assert share_here(np.array([True, False, True]), np.array([0, 0, 1])) is None
 

@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from factordiff import FittingData, compose
-from factordiff.composition.router import Router
+from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import CheckpointError, InvalidInput
+from factordiff.fitting.predictions import predict
+from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import FITTABLE
 from factordiff.team.team import Team
 from tests.fitting.worlds import cyclic, halves
@@ -60,6 +62,23 @@ def test_no_number_helps_where_both_are_wrongly_sure() -> None:
     assert learned.report is not None
     assert learned.report.best.score is not None
     assert learned.report.best.score.exact == 1.0
+
+
+@pytest.mark.parametrize("heads", [("mixture",), ("product",), ("product", "mixture")])
+def test_the_uniform_mixtures_loss_is_that_whatever_heads_are_tried(heads: tuple[str, ...]) -> None:
+    experts, data = halves(16)
+    team = compose(experts).fit(data, steps=5, heads=heads, measure=False)
+    predictions = predict(experts, data)
+    held = predictions.rows(data.kept[predictions.item].nonzero().squeeze(-1))
+    uniform, geometric = (
+        held_out_loss(held, Router.new(RouterConfig(2, 3, head=head, layout=data.layout)))
+        for head in ("mixture", "product")
+    )
+    assert team.report is not None
+    assert team.report.notes["loss of the uniform mixture"] == uniform
+    router = team.options["router"]
+    untrained = {"mixture": uniform, "product": geometric}[router.config.head]
+    assert router.about["held_out_loss_untrained"] == untrained != router.about["held_out_loss_mixture"]
 
 
 def test_two_fits_with_one_seed_are_one() -> None:

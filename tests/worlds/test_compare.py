@@ -117,6 +117,20 @@ def test_an_interval_is_over_clusters() -> None:
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
 
 
+def test_all_right_or_none_is_not_certain() -> None:
+    """As in the report: four clusters without a right answer would be seen now and then where 60 % have one."""
+    x_0 = torch.tensor([[0, 1, 2, 0]]).repeat(8, 1)
+    data = Queries(torch.full_like(x_0, VALUES), x_0, tuple("aabbccdd"))
+    experts = {"right": sure([0, 1, 2, 0], [0.9] * 4), "wrong": sure([1, 0, 0, 1], [0.9] * 4)}
+    table = compare(experts, "alone", data)
+    most = 1 - 0.025**0.25
+    for label, ends in (("right", (1 - most, 1.0)), ("wrong", (0.0, most))):
+        found = table[label].estimate(table.main)
+        assert (found.low, found.high) == pytest.approx(ends)
+    gain = table["right"].gain(table["wrong"], table.main)
+    assert (gain.low, gain.high) == (1.0, 1.0)
+
+
 def test_a_metric_of_ones_own() -> None:
     def first(answers: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
         return (answers[:, 0] == truth[:, 0]).double()

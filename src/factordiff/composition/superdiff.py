@@ -94,7 +94,12 @@ def responsibilities(
     bias: Float[Tensor, "expert *#place"],
     log_omega: Float[Tensor, "expert *#place"],
 ) -> Float[Tensor, "expert *place"]:
-    r"""$\log\kappa_m$ of each row, or each cell; where every expert has ruled it out, the prior weights."""
+    r"""$\log\kappa_m$ of each row, or each cell; where every expert has ruled it out, the prior weights.
+
+    At temperature 0 densities say nothing, and $0 \cdot \log 0 = 0$: nobody is ruled out.
+    """
+    if temperature == 0:
+        return torch.log_softmax(log_omega.expand_as(log_density), dim=0)
     tempered = torch.where(log_density > -torch.inf, temperature * (log_density + bias), -torch.inf)
     score = tempered + log_omega
     possible = (score > -torch.inf).any(0)

@@ -12,6 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.schema.values import Whole
 
 KEPT = Whole(2)  # values at the least: a margin needs two
+ROUNDING = 1e-9  # by which the sum of exponents may seem smaller than 1: six times a sixth does
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def product_bound(
     elsewhere is at most B: a value that an expert cut has at most the least it kept, or its remainder, and those that
     all cut at most $\prod_m \epsilon_m^{\beta_m}$ together (Hölder, for $\sum\beta_m \ge 1$). So $TV \le B / (A + B)$.
     """
-    if float(beta.sum()) < 1:
+    if float(beta.sum()) < 1 - ROUNDING:
         raise InvalidInput(
             f"beta: the bound holds for exponents that sum to 1 or more, got {float(beta.sum()):g}"
         )
@@ -78,12 +79,15 @@ def product_bound(
         kept_by.append(_is_kept(one.values[cells], one.size) | (exponent == 0))
     log_most, kept = torch.stack(most).sum(0), torch.stack(kept_by)
     rests = [
-        exponent * one.log_rest[cells].double() for one, exponent in zip(cut, beta.tolist(), strict=True)
+        exponent * one.log_rest[cells].double()
+        for one, exponent in zip(cut, beta.tolist(), strict=True)
+        if exponent  # who does not count has no remainder either: 0 times the logarithm of 0 is no number
     ]
     common = torch.where(kept.all(0), log_most, -torch.inf).logsumexp(-1)
     some = torch.where(kept.any(0) & ~kept.all(0), log_most, -torch.inf).logsumexp(-1)
     outside = torch.logaddexp(some, torch.stack(rests).sum(0))
-    return (outside - torch.logaddexp(common, outside)).exp()
+    # Where nothing was lost nothing is off, whatever is left: it may be no value at all.
+    return torch.where(outside > -torch.inf, (outside - torch.logaddexp(common, outside)).exp(), 0.0)
 
 
 def _is_kept(values: Int[Tensor, "cell kept"], size: int) -> Tensor:

@@ -166,7 +166,10 @@ def diagnose(
         told = owner[predictions.item][asked]
         found["told"] = (_chosen(right, told), "")
     found["oracle"] = (right.any(0), "")
-    rates = tuple(sorted(set(predictions.rate.tolist()), reverse=True))
+    hiding = predictions.rate[
+        asked.any(-1)
+    ]  # few cells may all be shown at a rate: no share of them is right
+    rates = tuple(sorted(set(hiding.tolist()), reverse=True))
     findings = tuple(_finding(name, cells, predictions, rates, how) for name, (cells, how) in found.items())
     best = found[_best_without(findings).name][0]
     gains = {name: _paired(found[name][0], best, predictions) for name in NO_NUMBER if name in found}

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from factordiff.composition.learned import exponents
+from factordiff.composition.learned import combined, exponents
 from factordiff.composition.router import Head, Router, RouterConfig, RouterOutput, route_by
 from factordiff.composition.router_features import LEAST_LOG, features
 from factordiff.files import write_whole
@@ -147,14 +147,18 @@ class _Ready:
         if rows is not None:
             return self._sum(layout, vector, rows)
         pieces = torch.arange(len(self.predictions), device=vector.device).split(256)
+        vetoed = self.config.head == "product"  # a mixture has no less than its likeliest expert
         with torch.no_grad():
-            return torch.stack([self._sum(layout, vector, piece) for piece in pieces]).sum()
+            return torch.stack([self._sum(layout, vector, piece, vetoed) for piece in pieces]).sum()
 
-    def _sum(self, layout: Layout, vector: Tensor, rows: Tensor) -> Tensor:
+    def _sum(self, layout: Layout, vector: Tensor, rows: Tensor, vetoed: bool = False) -> Tensor:
         predictions, seen = self.predictions, self.features[:, rows]
-        log_probs, x_t = self.log_probs[:, rows], predictions.x_t[rows]
+        heard, likelihood = (
+            (predictions.log_probs, log_composed) if vetoed else (self.log_probs, log_likelihood)
+        )
+        log_probs, x_t = heard[:, rows], predictions.x_t[rows]
         routed = route_by(self.config, layout.unpack(vector), seen, log_probs, x_t, x_t == predictions.mask)
-        said = log_likelihood(log_probs, routed, predictions.x_0[rows], self.config.head)
+        said = likelihood(log_probs, routed, predictions.x_0[rows], self.config.head)
         each = torch.where(predictions.asked[rows], -said, 0.0).sum(-1) / predictions.rate[rows]
         return each.sum() / predictions.x_t.shape[1]
 
@@ -175,6 +179,14 @@ def log_likelihood(
     if routed.complement is not None:
         log_r = log_r + routed.complement
     return torch.log_softmax(log_r, -1).gather(-1, truth).squeeze(-1)
+
+
+def log_composed(
+    log_probs: ExpertLogProbs, routed: RouterOutput, x_0: Tokens, head: Head
+) -> Float[Tensor, "batch cell"]:
+    """What `learned.combined` itself gives to the right values: one expert's zero is a veto, which has no slope."""
+    composed = combined(log_probs, routed, head).log_probs
+    return composed.gather(-1, x_0.unsqueeze(-1)).squeeze(-1).clamp(min=LEAST_LOG)
 
 
 @dataclass(frozen=True)

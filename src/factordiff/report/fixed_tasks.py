@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from factordiff.report.statistics import Estimate, gains
+from factordiff.report.statistics import Estimate, gains, not_certain
 from factordiff.streams import Purpose, uniform
 
 ROUNDS = 2_000
@@ -17,7 +17,8 @@ ROUNDS = 2_000
 
 def share_here(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> Estimate | None:
     """The share of right outcomes; None where a task has one query, which tells nothing of its scatter."""
-    return difference_here(right, np.zeros_like(right), tasks, seed, rounds)
+    found = difference_here(right, np.zeros_like(right), tasks, seed, rounds)
+    return None if found is None else not_certain(found, len(right))
 
 
 def difference_here(

@@ -40,16 +40,23 @@ class Estimate:
 
 
 def share(right: np.ndarray, tasks: np.ndarray, seed: int = 0, rounds: int = ROUNDS) -> Estimate:
-    """The share of right outcomes.
-
-    Where none is right, drawing tasks again shows nothing else; but tasks of which more than `most` have a right
-    outcome would show none, in so many, less than once in 40 times. Likewise where all are right.
-    """
+    """The share of right outcomes."""
     found = mean(right.astype(np.int64), tasks, (0.0, 1.0), seed, rounds)
-    most = float(1 - ((1 - LEVEL) / 2) ** (1 / len(np.unique(tasks))))
-    if not right.any():
-        return Estimate(0.0, 0.0, max(found.high, most))
-    return Estimate(1.0, min(found.low, 1 - most), 1.0) if right.all() else found
+    return not_certain(found, len(np.unique(tasks)))
+
+
+def not_certain(share: Estimate, count: int) -> Estimate:
+    """The estimate of a share, from what was drawn of so many tasks (or queries, where tasks are kept).
+
+    Where none is right, drawing them again shows nothing else; but were more than `most` of them right, so many would
+    show none less than once in 40 times. Likewise where all are right. One alone says nothing of others as it is.
+    """
+    if count == 1 or share.value not in (0.0, 1.0):
+        return share
+    most = float(1 - ((1 - LEVEL) / 2) ** (1 / count))
+    if share.value == 0:
+        return Estimate(0.0, 0.0, max(share.high, most))
+    return Estimate(1.0, min(share.low, 1 - most), 1.0)
 
 
 def difference(

@@ -97,7 +97,7 @@ def _router(
         here, there, config, how.heads, on_step=lambda done, total: tell("fitting", done, total), **once
     )
     trials = [Trial({"kind": how.kind, "head": one.router.config.head}, loss=one.loss) for one in fitted]
-    uniform = held_out_loss(there, Router.new(config))
+    uniform = held_out_loss(there, Router.new(replace(config, head="mixture")))
     mixture = mixture_router(config, mixture_weights(here), how.seed)
     one_number = held_out_loss(there, mixture)
     if (
@@ -111,10 +111,11 @@ def _router(
             Trial({"kind": how.kind, "head": "mixture", "begun as": "best mixture"}, loss=again.loss)
         )
     chosen = min(range(len(trials)), key=lambda number: fitted[number].loss)
+    untrained = held_out_loss(there, Router.new(fitted[chosen].router.config))  # of its own head
     router = replace(
         fitted[chosen].router,
         fitted_to=hashes(team),
-        about={**_about(data, how, trials[chosen], uniform), "held_out_loss_mixture": one_number},
+        about={**_about(data, how, trials[chosen], untrained), "held_out_loss_mixture": one_number},
     )
     together = _with(team, "learned", {"router": router})
     if how.measure:
@@ -133,7 +134,7 @@ def _router(
     return replace(together, report=report)
 
 
-def _about(data: FittingData, how: FitOptions, trial: Trial, uniform: float) -> dict[str, Any]:
+def _about(data: FittingData, how: FitOptions, trial: Trial, untrained: float) -> dict[str, Any]:
     return {
         "items": int((~data.kept).sum()),
         "held": int(data.kept.sum()),
@@ -141,7 +142,7 @@ def _about(data: FittingData, how: FitOptions, trial: Trial, uniform: float) -> 
         "steps": how.steps,
         "seed": how.seed,
         "held_out_loss": trial.loss,
-        "held_out_loss_untrained": uniform,
+        "held_out_loss_untrained": untrained,
     }
 
 

@@ -12,7 +12,7 @@ from factordiff.errors import InvalidInput
 from factordiff.report.document import NOTHING, Table, markdown_table
 from factordiff.report.page import html_table
 from factordiff.report.record import Record
-from factordiff.report.statistics import ROUNDS, Estimate, mean
+from factordiff.report.statistics import ROUNDS, Estimate, mean, not_certain
 from factordiff.worlds.methods import ALONE, BOUND, SCALAR, UNION
 from factordiff.worlds.metric import Measure
 from factordiff.worlds.rendering import latex_table, text_table
@@ -40,7 +40,9 @@ class Row:
 
     def estimate(self, measure: Measure) -> Estimate:
         """The figure with its interval over clusters."""
-        return _interval(self.sums[measure.name], self.sizes[measure.name], self.clusters)
+        sizes = self.sizes[measure.name]
+        found = _interval(self.sums[measure.name], sizes, self.clusters)
+        return not_certain(found, len(np.unique(self.clusters[sizes > 0]))) if measure.unit == "%" else found
 
     def gain(self, other: Row, measure: Measure) -> Estimate:
         """The row minus another, on the same queries, with its interval."""
