@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import torch
@@ -12,9 +12,11 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.model_calls import (
+    at_places,
     check_ids,
     check_length,
     logits_of,
+    turn,
     understood,
 )
 from factordiff.experts.prompts import Prompt, checked_prompt
@@ -216,13 +218,14 @@ class MaskedLanguageModel:
 
     def _called(self, inputs: dict[str, Any], places: Int[Tensor, " asked"], **more: Any) -> Any:
         """What the model returns, its output layer shown some places alone, where it can be found."""
-        head = getattr(self.model, "get_output_embeddings", lambda: None)()
-        hook: Any = nullcontext()
-        if isinstance(head, torch.nn.Module):
-            hook = head.register_forward_pre_hook(
-                lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
-            )
-        with hook, self._with_adapter():
+        found = getattr(self.model, "get_output_embeddings", lambda: None)()
+        head = found if isinstance(found, torch.nn.Module) else None
+        with ExitStack() as changed:
+            if head is not None or self.adapter is not None:
+                changed.enter_context(turn(self.model if head is None else head))
+            if head is not None:
+                changed.enter_context(head.register_forward_pre_hook(at_places(places)))
+            changed.enter_context(self._with_adapter())
             return self.model(**understood(self.model, inputs), **more)
 
     def _with_adapter(self) -> AbstractContextManager[Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -16,6 +18,20 @@ from factordiff.tensors import as_number
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
 # Models that hand `attention_mask` to their attention as it is: one that says which positions are there will not do.
 MASKS_OF_ATTENTION = ("dream",)
+
+_TURNS: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
+_OF_TURNS = Lock()
+
+
+def turn(part: Any) -> Lock:
+    """What to hold while a hook or an adapter of this part of a model is in place: other threads see it there too."""
+    with _OF_TURNS:
+        return _TURNS.setdefault(part, Lock())
+
+
+def at_places(places: Tensor) -> Callable[..., Any]:
+    """A hook before an output layer: it is shown these positions alone."""
+    return lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
 
 
 def kind(model: Any) -> str:
