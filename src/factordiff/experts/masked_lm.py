@@ -21,6 +21,7 @@ from factordiff.experts.model_calls import (
 )
 from factordiff.experts.prompts import Prompt, checked_prompt
 from factordiff.experts.token_values import TokenValues
+from factordiff.schema.bound import shown
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -63,6 +64,10 @@ class MaskedLanguageModel:
         adapter: str | None = None,
         prompt_cache: bool = False,
     ) -> None:
+        if not callable(model):
+            raise InvalidInput(
+                f"model: expected a model, got {shown(model)}; load it first, as AutoModelForMaskedLM.from_pretrained"
+            )
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
         self.prompt_cache = prompt_cache
         self.values = TokenValues(model, tokens, mask_token, suppressed, end, pad, tokenizer)
