@@ -170,6 +170,10 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "seed": ("seed: expected a whole number, got 1.5", lambda: draw(seed=1.5)),
     "items": (r"items: expected 2 whole-number ids.*got shape \(3,\)", lambda: draw(items=torch.arange(3))),
     "float items": ("items: expected 2 whole-number ids", lambda: draw(items=torch.zeros(2))),
+    "experts by name": (
+        "experts: number 1 is 'one', expected an object with vocabulary, .* for `compose",
+        lambda: sample({"one": TWO_VALUES}, Single(), empty(2)),  # type: ignore[arg-type]
+    ),
     "law without experts": ("experts: expected at least one expert", lambda: exact_law([], Single(), 2)),
     "law of a bad expert": (
         "log_probs: those of expert 1 sum",

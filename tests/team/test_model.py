@@ -130,6 +130,10 @@ def test_ids_that_are_none_are_refused() -> None:
         model(PROMPT[0])
     with pytest.raises(InvalidInput, match=r"input_ids: expected ids 0 .. 39, got 11 .. 77"):
         model(torch.tensor([[11, 77]]))
+    with pytest.raises(
+        InvalidInput, match=r"attention_mask: expected the shape of the input_ids, \(1, 2\), got"
+    ):
+        model(torch.tensor([[11, 12]]), torch.ones(1, 3))
 
 
 def test_its_logits_are_those_of_the_loop() -> None:

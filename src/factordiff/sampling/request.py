@@ -61,6 +61,12 @@ def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:
     """The one vocabulary that all experts speak."""
     if len(experts) == 0:
         raise InvalidInput("experts: expected at least one expert, got none")
+    for number, expert in enumerate(experts):
+        if not hasattr(expert, "vocabulary"):
+            raise InvalidInput(
+                f"experts: number {number + 1} is {shown(expert)}, expected an object with vocabulary, encode and "
+                "log_probs; experts by name, and names, are for `compose(experts, ...)`"
+            )
     sizes = [expert.vocabulary.size for expert in experts]
     if len(set(sizes)) > 1:
         raise InvalidInput(f"experts: expected one vocabulary for all, got vocabularies of sizes {sizes}")

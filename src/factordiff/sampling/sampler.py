@@ -19,7 +19,7 @@ from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
 from factordiff.state import SamplerState
-from factordiff.tensors import Numbers, as_tensor
+from factordiff.tensors import Numbers, as_number, as_tensor
 
 
 @torch.no_grad()
@@ -49,8 +49,9 @@ def sample(
     device. `on_step(done, total)` is told how many cells are filled. `Engine.sample` is the same with fewer and
     faster passes.
     """
-    if not isinstance(x_t, Tensor):
+    if not isinstance(x_t, Tensor) or x_t.dtype != torch.int64:
         x_t = as_tensor("x_t", x_t)
+    seed = seed if isinstance(seed, int) else as_number(seed)
     items = None if items is None else as_tensor("items", items)
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)

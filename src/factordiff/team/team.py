@@ -35,7 +35,7 @@ from factordiff.schema.bound import shown
 from factordiff.team.file import LAYOUT, read_team, save_team
 from factordiff.team.fit import Progress, check_router, diagnose_team, fit_options, fit_team
 from factordiff.team.members import ExpertLike, named_expert, with_names_apart
-from factordiff.tensors import Numbers, as_tensor
+from factordiff.tensors import Numbers, as_number, as_tensor
 
 if TYPE_CHECKING:
     from factordiff.team.model import TeamModel
@@ -123,7 +123,7 @@ class Team:
             x_t,
             condition,
             reveal=reveal_rule(self.reveal if reveal is None else reveal),
-            seed=seed,
+            seed=as_number(seed),
             items=None if items is None else as_tensor("items", items).to(self.device),
             engine=self.engine,
             trace=trace,
