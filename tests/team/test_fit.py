@@ -153,8 +153,11 @@ def fitted_folders(tmp_path: Path) -> tuple[list[str], Router]:
 
 def test_a_team_file_knows_its_router(tmp_path: Path) -> None:
     folders, router = fitted_folders(tmp_path)
-    with pytest.raises(InvalidInput, match="its router is only in memory"):
-        compose(folders, "learned", router=router).save(tmp_path / "team.json")
+    compose(folders, "learned", router=router).save(tmp_path / "kept" / "team.json")  # only in memory
+    (tmp_path / "kept").rename(tmp_path / "carried")
+    carried = compose(tmp_path / "carried" / "team.json").options["router"]
+    assert carried == str(tmp_path / "carried" / "team-router")
+    assert torch.equal(load_router(carried).vector, router.vector)
     save_router(router, tmp_path / "mine" / "router")
     file = compose(folders, "learned", router=tmp_path / "mine" / "router").save(
         tmp_path / "mine" / "team.json"

@@ -135,7 +135,10 @@ class Team:
         return replace(self, members=(self.members[index],), method="single", options={})
 
     def save(self, file: str | Path) -> Path:
-        """Write the team as JSON; `compose(FILE)` puts it together again."""
+        """Write the team as JSON; `compose(FILE)` puts it together again.
+
+        A router that is only in memory is written beside it: that of team.json into team-router.
+        """
         return save_team(self, file)
 
     def fit(
