@@ -217,6 +217,12 @@ def test_what_is_no_expert_yet_is_told_what_is_missing() -> None:
         InvalidInput, match=r"number 1 is the class TabularExpert, .* made of it: TabularExpert\("
     ):
         compose([TabularExpert, TabularExpert])
+    with pytest.raises(InvalidInput, match=r"^experts: number 2 is called 2, expected a name in letters"):
+        compose({"one": chains()["first"], 2: chains()["last"]})  # type: ignore[dict-item]
+    with pytest.raises(
+        InvalidInput, match=r"^method: expected a name or a Composition, got the class Mixture"
+    ):
+        compose(chains(), Mixture)
     model = type("Model", (), {"config": None})()
     with pytest.raises(InvalidInput, match=r"wrap a language model: MaskedLanguageModel\(model\)"):
         compose([model])

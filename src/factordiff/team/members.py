@@ -24,6 +24,10 @@ def named_expert(name: str | None, expert: ExpertLike, number: int, device: torc
 
     A name may come from a stranger's file: what would steer a terminal is escaped.
     """
+    if not isinstance(name, str | None):
+        raise InvalidInput(
+            f"experts: number {number + 1} is called {shown(name)}, expected a name in letters"
+        )
     name = None if name is None else printable(name, LONGEST_NAME)
     if isinstance(expert, str | Path):
         loaded = load_named(expert, device)
