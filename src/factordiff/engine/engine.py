@@ -27,7 +27,7 @@ from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
-from factordiff.tensors import Numbers, as_number, as_tensor
+from factordiff.tensors import Numbers, as_tensor
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,6 @@ class Engine:
     ) -> Samples:
         """As `sampling.sampler.sample`, whose arguments these are."""
         x_t, items = as_tensor("x_t", x_t), None if items is None else as_tensor("items", items)
-        seed = as_number(seed)
         experts, rule, sizes = self.asked(experts), reveal or ByConfidence(), self.batch
         sizes = BatchSizes.fixed(sizes) if isinstance(sizes, int) else sizes
         slots = len(x_t) if sizes is None else min(sizes.slots(particles), len(x_t))
@@ -112,7 +111,7 @@ class Engine:
         leaving = sizes is not None and not trace
         window = rule.window(x_t.shape[1])
         queue = Queue(
-            x_t, items, batch, slots, leaving, mask=mask, seed=seed, repairs=rule.repairs,
+            x_t, items, batch, slots, leaving, mask=mask, seed=int(seed), repairs=rule.repairs,
             most=None if window is None else window.most,
         )  # fmt: skip
         graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None

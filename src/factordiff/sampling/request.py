@@ -17,6 +17,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.expert import ChecksGiven, Expert
 from factordiff.sampling.reveal import RevealRule
 from factordiff.schema.bound import shown
+from factordiff.tensors import as_number
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
@@ -147,6 +148,7 @@ def check_settings(
 
 def check_draws(seed: int, items: Tensor | None, count: int) -> None:
     """Refuse what random numbers cannot belong to: a seed that would be cut in silence, ids of other items."""
+    seed = seed if isinstance(seed, int) else as_number(seed)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
     if items is not None and (items.shape != (count,) or items.is_floating_point()):

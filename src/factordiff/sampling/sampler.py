@@ -19,7 +19,7 @@ from factordiff.sampling.samples import Passes, Samples
 from factordiff.sampling.step import step
 from factordiff.sampling.trace import Trace
 from factordiff.state import SamplerState
-from factordiff.tensors import Numbers, as_number, as_tensor
+from factordiff.tensors import Numbers, as_tensor
 
 
 @torch.no_grad()
@@ -51,13 +51,12 @@ def sample(
     """
     if not isinstance(x_t, Tensor) or x_t.dtype != torch.int64:
         x_t = as_tensor("x_t", x_t)
-    seed = seed if isinstance(seed, int) else as_number(seed)
     items = None if items is None else as_tensor("items", items)
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)
     mask, again = experts[0].vocabulary.mask, rule.repairs
     state = SamplerState.begin(
-        x_t, mask, len(experts), particles=particles, seed=seed, ids=items, repairs=again
+        x_t, mask, len(experts), particles=particles, seed=int(seed), ids=items, repairs=again
     )
     forward, passes = Forward(experts, condition, len(x_t)), Passes(len(x_t), x_t.device)
     story, total = Trace(mask, x_t.tolist()) if trace else None, int(state.masked.sum())
