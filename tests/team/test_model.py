@@ -196,6 +196,17 @@ def test_what_is_no_language_model_is_refused() -> None:
         compose(unlike).as_model()
 
 
+def test_what_the_tokenizer_of_a_bert_returns_is_taken_whole() -> None:
+    model, ids = team().as_model(), torch.tensor([[11, 12]])
+    told = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    same = model(**told, token_type_ids=torch.zeros_like(ids)).logits
+    assert torch.equal(same, model(**told).logits)
+    with pytest.raises(
+        InvalidInput, match="token_type_ids: a team as a model takes input_ids, attention_mask"
+    ):
+        model(**told, token_type_ids=torch.ones_like(ids))
+
+
 def test_what_a_sampler_should_not_see_is_refused() -> None:
     together = team()
     with pytest.raises(InvalidInput, match=r"x_t: 35 positions, with prompt .* but the model has 34"):

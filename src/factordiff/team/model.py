@@ -96,7 +96,12 @@ class TeamModel(nn.Module):
         unknown = [
             name
             for name, value in others.items()
-            if name not in ("return_dict", "use_cache") and value is not None and value is not False
+            if name not in ("return_dict", "use_cache")
+            and value is not None
+            and value is not False
+            and not (
+                name == "token_type_ids" and not value.any()
+            )  # zeros: what a model takes them for anyway
         ]
         if unknown:
             raise InvalidInput(

@@ -153,8 +153,8 @@ class Team:
 
         `data` are `FittingData`, or a tuple of right answers, condition, asked cells and layout, by default the team's.
         `what` is `router`, `temperatures` (of routing), `exponents` (of the product), `weights` (of the mixture),
-        `superdiff`, `rne` or `evidence`; `options` are fields of `team.fit.FitOptions`, such as `budget` or `kind`. With
-        a `folder` an interrupted fit goes on where it was. `on_progress(stage, done, total)` hears how far it is.
+        `superdiff`, `rne` or `evidence`; `options` are fields of `team.fit.FitOptions`, such as `budget` or `kind`.
+        With a `folder` an interrupted fit goes on where it was. `on_progress(stage, done, total)` hears how far it is.
         """
         place = None if folder is None else Path(folder)
         given = data_of(self, data)
