@@ -24,6 +24,7 @@ LAYERS = {
     "kernels": 0,
     "state": 0,
     "devices": 0,
+    "own_modules": 0,
     "diffusion": 1,
     "experts": 2,
     "networks": 3,

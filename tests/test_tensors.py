@@ -44,6 +44,8 @@ JOINT = [[0.5, 0.0], [0.0, 0.5]]
 X_T = [[1, 2], [2, 0]]
 KINDS = (
     torch.tensor(X_T),
+    torch.tensor(X_T, dtype=torch.int32),
+    torch.tensor(X_T, dtype=torch.int16),
     X_T,
     np.array(X_T),
     np.array(X_T, dtype=np.uint8),
@@ -66,6 +68,14 @@ def test_every_kind_of_numbers_is_taken(x_t: Any) -> None:
     assert "1.000" in compare([expert, expert], "mixture", (x_t, [[1, 1], [0, 0]])).markdown().replace(
         "100.0", "1.000"
     )
+
+
+@pytest.mark.parametrize("method", ["mixture", "vote"])
+def test_a_whole_number_is_a_seed_whoever_made_it(method: str, untyped: None) -> None:
+    def drawn(seed: Any) -> list[list[int]]:
+        return compose(two(), method).sample([[2, 2]] * 9, temperature=1.0, seed=seed).x_0.tolist()
+
+    assert drawn(np.int64(3)) == drawn(torch.tensor(3)) == drawn(3) != drawn(4)
 
 
 def test_an_array_is_copied_and_never_written_to() -> None:

@@ -18,13 +18,13 @@ Floats = Sequence[SupportsFloat] | np.ndarray | Tensor  # one number per expert
 
 
 def as_tensor(name: str, given: Any) -> Tensor:
-    """The numbers as a tensor; of arrays and lists, whole ones become int64.
+    """The numbers as a tensor, whole ones as int64.
 
     >>> as_tensor("x_t", [[1, 2]])
     tensor([[1, 2]])
     """
     if isinstance(given, Tensor):
-        return given
+        return given.long() if is_whole(given) else given
     try:
         if isinstance(given, str | bytes) or not isinstance(given, np.ndarray | Sequence):
             raise TypeError

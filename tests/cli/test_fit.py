@@ -15,7 +15,7 @@ from factordiff import compose
 from factordiff.cli import fitting
 from factordiff.cli.app import app
 from factordiff.composition.router_store import load_router
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 from tests.solving_experts import task, tiny_experts
 from tests.task_files import write_task
 
@@ -133,6 +133,24 @@ def test_a_diagnosis_is_printed_drawn_and_written(experts: str, tmp_path: Path) 
     assert json.loads(numbers.read_text())["experts"] == ["trans-color", "trans-occ"]
     with pytest.raises(InvalidInput, match="items: expected at least 2, got 1"):
         run("diagnose", experts, "--items", "1")
+
+
+@pytest.mark.parametrize("verb", [("fit", "text-prose,text-code"), ("eval", "--experts", "text-prose")])
+def test_experts_of_text_are_not_asked_about_grids(verb: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"experts: text-prose.* know 96 values, the grids of ARC have 10"):
+        run(*verb, "--out", str(tmp_path / "out.jsonl.gz"))
+
+
+def test_a_team_of_ones_own_data_is_not_for_tasks(tmp_path: Path) -> None:
+    file, out = tmp_path / "data.safetensors", tmp_path / "out"
+    answers = torch.randint(96, (4, 8), generator=torch.Generator().manual_seed(0))
+    safetensors.torch.save_file({"answers": answers}, file)
+    words = ("--data", str(file), "--method", "routing", "--budget", "1", "--reveal", "confidence:1")
+    shown = run("fit", "text-prose,text-code", *words, "--out", str(out), "--device", "cpu")
+    assert f'(compose("{out}/team.json"))' in shown
+    (tmp_path / "data.npz").write_bytes(b"PK")
+    with pytest.raises(DataError, match=r"not a safetensors file .*save_file\({'answers': cells}, FILE\)"):
+        run("diagnose", "text-prose,text-code", "--data", str(tmp_path / "data.npz"))
 
 
 def test_data_of_ones_own(tmp_path: Path) -> None:

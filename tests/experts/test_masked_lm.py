@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -439,15 +440,31 @@ def test_what_holds_no_logits_is_refused() -> None:
             MaskedLanguageModel(Returning(form), mask_token=MASK).log_probs(CELLS, None)
 
 
+@pytest.mark.usefixtures("untyped")
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         ({"suppressed": [77]}, "suppressed: expected ids of tokens, 0 .. 39, got 77"),
         ({"prefix": [99]}, "prefix: expected ids of tokens, 0 .. 39, got 99"),
+        ({"suppressed": 7}, "suppressed: expected ids of tokens in a row, such as [7], got 7"),
+        ({"prefix": "[CLS]"}, "prefix: expected ids of tokens in a row, such as [7], got '[CLS]'"),
+        ({"end": "</s>"}, "end: expected the id of one of the tokens, got '</s>'"),
         ({"mask_token": -1}, "mask_token: expected ids of tokens, whole numbers, got -1"),
-        ({"adapter": ""}, r"adapter: expected one of the model's \(none\), got ''"),
+        ({"mask_token": "[MASK]"}, "mask_token: expected ids of tokens, whole numbers, got '[MASK]'"),
+        (
+            {"mask_token": 40},
+            "mask_token: the model reads ids 0 .. 39, got 40; where a tokenizer was given a mask, ",
+        ),
+        ({"tokens": range(20, 50)}, "tokens: expected ids of tokens, 0 .. 39, got 40"),
+        ({"tokens": ["the"]}, "tokens: expected ids of tokens, 0 .. 39, got 'the'"),
+        ({"tokens": Tokenizer({}, [])}, "tokens: expected ids of tokens in a row, such as [7], got <"),
+        (
+            {"model": "bert-base"},
+            "model: expected a model, got 'bert-base'; load it first, as AutoModelForMaskedLM",
+        ),
+        ({"adapter": ""}, "adapter: expected one of the model's (none), got ''"),
     ],
 )
 def test_what_is_no_id_of_the_model_is_refused(settings: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InvalidInput, match=sentence):
-        MaskedLanguageModel(tiny("Bert"), **{"mask_token": MASK, **settings})
+    with pytest.raises(InvalidInput, match=f"^{re.escape(sentence)}"):
+        MaskedLanguageModel(**{"model": tiny("Bert"), "mask_token": MASK, **settings})

@@ -14,9 +14,10 @@ from factordiff.composition.composition import Composed, Composition
 from factordiff.composition.correctors import feynman_kac
 from factordiff.composition.mixture import Mixture
 from factordiff.composition.single import Single
+from factordiff.engine.engine import Engine
 from factordiff.errors import FactorDiffError, InvalidInput
 from factordiff.experts.tabular import TabularExpert
-from factordiff.sampling.reveal import ByConfidence
+from factordiff.sampling.reveal import ByConfidence, RevealRule
 from factordiff.sampling.sampler import sample
 from factordiff.state import SamplerState
 from factordiff.toy.law import exact_law
@@ -170,6 +171,10 @@ BAD: dict[str, tuple[str, Callable[[], Any]]] = {
     "seed": ("seed: expected a whole number, got 1.5", lambda: draw(seed=1.5)),
     "items": (r"items: expected 2 whole-number ids.*got shape \(3,\)", lambda: draw(items=torch.arange(3))),
     "float items": ("items: expected 2 whole-number ids", lambda: draw(items=torch.zeros(2))),
+    "experts by name": (
+        "experts: number 1 is 'one', expected an object with vocabulary, .* for `compose",
+        lambda: sample({"one": TWO_VALUES}, Single(), empty(2)),  # type: ignore[arg-type]
+    ),
     "law without experts": ("experts: expected at least one expert", lambda: exact_law([], Single(), 2)),
     "law of a bad expert": (
         "log_probs: those of expert 1 sum",
@@ -239,3 +244,61 @@ def test_a_composition_of_ones_own_may_look_at_the_state() -> None:
     sample(EXPERTS, Mine(), empty(2), reveal=ByConfidence(CELLS))
     assert [int(state.masked.sum()) for state in seen] == [8, 6, 4, 2]
     assert seen[-1].log_density.shape == (2, 2, CELLS)
+
+
+class Returning(Composition):
+    """A composition of one's own that forgets something."""
+
+    def __init__(self, composed: Callable[[Tensor], Any]) -> None:
+        self.composed = composed
+
+    def __call__(self, log_probs: Tensor, state: SamplerState) -> Composed:
+        return self.composed(log_probs)
+
+
+class Choosing(RevealRule):
+    """A rule of one's own that takes what it likes."""
+
+    def __init__(self, chosen: Callable[[Tensor], Any]) -> None:
+        self.chosen = chosen
+
+    def candidates(self, state: SamplerState) -> Tensor:
+        return state.masked
+
+    def choose(self, posterior: Any, candidates: Tensor, state: SamplerState) -> Tensor:
+        return self.chosen(candidates)
+
+
+OF_ONES_OWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "no Composed": (
+        "composition: Returning returned a Tensor, expected Composed",
+        {"composed": lambda p: p[0]},
+    ),
+    "of every expert": ("composition: Returning returned .* shape \\(1, 2, 4, 3\\)", {"composed": Composed}),
+    "not normalised": (
+        "composition: .* Returning do not sum to one .* e\\^1.1\\); end with .log_softmax",
+        {"composed": lambda p: Composed(2 * p[0])},
+    ),
+    "no numbers": ("composition: .* do not sum to one .*nan", {"composed": lambda p: Composed(p[0] * NAN)}),
+    "no choice": ("reveal: Choosing.choose chose none of a row's", {"chosen": torch.zeros_like}),
+    "given cells": ("reveal: Choosing.choose chose cells that are none", {"chosen": torch.ones_like}),
+    "numbers of cells": (
+        "reveal: .* returned torch.int64 of shape \\(2,\\)",
+        {"chosen": lambda c: c.sum(-1)},
+    ),
+    "nothing": ("reveal: .* returned None, expected true and false", {"chosen": lambda c: None}),
+}
+
+
+@pytest.mark.parametrize("case", OF_ONES_OWN)
+@pytest.mark.usefixtures("untyped")
+def test_what_is_wrong_with_a_part_of_ones_own_is_a_sentence(case: str) -> None:
+    sentence, part = OF_ONES_OWN[case]
+    composition: Composition = Returning(part["composed"]) if "composed" in part else Mixture()
+    rule: RevealRule = Choosing(part["chosen"]) if "chosen" in part else ByConfidence(4)
+    x_t = empty(2)
+    x_t[:, 0] = 1
+    uniform = Speaking(constant(1 / 3, 1 / 3, 1 / 3))
+    for loop in (sample, Engine().sample):
+        with pytest.raises(InvalidInput, match=f"^{sentence}"):
+            loop([uniform], composition, x_t, reveal=rule)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from factordiff import compose, solve
+from factordiff import TabularExpert, compose, solve
 from factordiff.arc.published import published_task
 from factordiff.arc.task import Pair, Task, spell_task
 from factordiff.composition.factor_names import partition
@@ -33,6 +33,14 @@ def test_two_experts_that_each_know_half_solve_the_task() -> None:
     assert answers[1].grid.tolist() == [[8, 9]]
     assert answers.right is None
     assert not any(np.array_equal(one.grid, answers[0].grid) for one in answers[0].alone)
+
+
+def test_experts_of_other_values_are_refused() -> None:
+    coin = TabularExpert(torch.tensor([0.5, 0.5]))
+    with pytest.raises(
+        InvalidInput, match=r"^experts: heads, tails know 2 values, the grids of ARC have 10; ask"
+    ):
+        solve(task(), {"heads": coin, "tails": coin})
 
 
 def test_one_expert_alone_is_its_own_answer() -> None:

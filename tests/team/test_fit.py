@@ -132,6 +132,27 @@ def test_without_items_to_fit_on_or_to_choose_by_nobody_is_asked(
     assert not (tmp_path / "f").exists()
 
 
+def test_data_without_a_layout_have_the_teams() -> None:
+    experts, data = halves(12)
+    team = compose(experts, layout=(2, 4))
+    for given, layout in (
+        ((data.answers, data.condition), (2, 4)),
+        ((data.answers, data.condition, None, (4, 2)), (4, 2)),
+    ):
+        fitted = team.fit(given, kind="neighbourhood", steps=2, measure=False)
+        assert fitted.options["router"].config.layout == layout
+    assert team.diagnose((data.answers, data.condition)).layout == (2, 4)
+
+
+@pytest.mark.parametrize("what", ["router", "weights"])
+def test_answers_that_are_hidden_are_refused(what: str) -> None:
+    experts, data = halves(12)
+    answers = data.answers.clone()
+    answers[0, 0] = 3
+    with pytest.raises(InvalidInput, match="data: expected whole answers, some cells are masked"):
+        compose(experts).fit((answers, data.condition), what)
+
+
 @pytest.mark.usefixtures("untyped")
 def test_what_makes_no_sense_is_refused() -> None:
     experts, data = halves(8)
@@ -172,8 +193,11 @@ def fitted_folders(tmp_path: Path) -> tuple[list[str], Router]:
 
 def test_a_team_file_knows_its_router(tmp_path: Path) -> None:
     folders, router = fitted_folders(tmp_path)
-    with pytest.raises(InvalidInput, match="its router is only in memory"):
-        compose(folders, "learned", router=router).save(tmp_path / "team.json")
+    compose(folders, "learned", router=router).save(tmp_path / "kept" / "team.json")  # only in memory
+    (tmp_path / "kept").rename(tmp_path / "carried")
+    carried = compose(tmp_path / "carried" / "team.json").options["router"]
+    assert carried == str(tmp_path / "carried" / "team-router")
+    assert torch.equal(load_router(carried).vector, router.vector)
     save_router(router, tmp_path / "mine" / "router")
     file = compose(folders, "learned", router=tmp_path / "mine" / "router").save(
         tmp_path / "mine" / "team.json"

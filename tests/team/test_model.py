@@ -130,6 +130,10 @@ def test_ids_that_are_none_are_refused() -> None:
         model(PROMPT[0])
     with pytest.raises(InvalidInput, match=r"input_ids: expected ids 0 .. 39, got 11 .. 77"):
         model(torch.tensor([[11, 77]]))
+    with pytest.raises(
+        InvalidInput, match=r"attention_mask: expected the shape of the input_ids, \(1, 2\), got"
+    ):
+        model(torch.tensor([[11, 12]]), torch.ones(1, 3))
 
 
 def test_its_logits_are_those_of_the_loop() -> None:
@@ -190,6 +194,17 @@ def test_what_is_no_language_model_is_refused() -> None:
     unlike = [MaskedLanguageModel(one, WORDS[:20], MASK), MaskedLanguageModel(other, WORDS[1:21], MASK)]
     with pytest.raises(InvalidInput, match="expected models with the same ids for values and mask"):
         compose(unlike).as_model()
+
+
+def test_what_the_tokenizer_of_a_bert_returns_is_taken_whole() -> None:
+    model, ids = team().as_model(), torch.tensor([[11, 12]])
+    told = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    same = model(**told, token_type_ids=torch.zeros_like(ids)).logits
+    assert torch.equal(same, model(**told).logits)
+    with pytest.raises(
+        InvalidInput, match="token_type_ids: a team as a model takes input_ids, attention_mask"
+    ):
+        model(**told, token_type_ids=torch.ones_like(ids))
 
 
 def test_what_a_sampler_should_not_see_is_refused() -> None:

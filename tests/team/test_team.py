@@ -211,6 +211,23 @@ def test_a_module_in_training_mode_is_refused() -> None:
     assert len(compose([Dropping().eval(), Dropping().eval()])) == 2
 
 
+@pytest.mark.usefixtures("untyped")
+def test_what_is_no_expert_yet_is_told_what_is_missing() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"number 1 is the class TabularExpert, .* made of it: TabularExpert\("
+    ):
+        compose([TabularExpert, TabularExpert])
+    with pytest.raises(InvalidInput, match=r"^experts: number 2 is called 2, expected a name in letters"):
+        compose({"one": chains()["first"], 2: chains()["last"]})  # type: ignore[dict-item]
+    with pytest.raises(
+        InvalidInput, match=r"^method: expected a name or a Composition, got the class Mixture"
+    ):
+        compose(chains(), Mixture)
+    model = type("Model", (), {"config": None})()
+    with pytest.raises(InvalidInput, match=r"wrap a language model: MaskedLanguageModel\(model\)"):
+        compose([model])
+
+
 def test_evidence_by_name_is_the_composition_by_hand() -> None:
     blank = LINE.repeat(5, 1)
     labels = torch.tensor([0, 0, 1, 1])

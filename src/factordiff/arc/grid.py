@@ -7,6 +7,8 @@ The true shape always travels beside the canvas.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import UInt8
 
@@ -23,6 +25,15 @@ ARC_SIDE = 30  # the largest grid of ARC; larger is not ARC at all
 Shape = tuple[int, int]
 Grid = UInt8[np.ndarray, "_row _column"]
 Canvas = UInt8[np.ndarray, "_cell"]
+
+
+def check_colors(names: Sequence[str], vocabulary: Vocabulary) -> None:
+    """Refuse experts of other values before they are asked about grids."""
+    if vocabulary != COLORS:
+        raise InvalidInput(
+            f"experts: {', '.join(names)} know {vocabulary.size} values, the grids of ARC have {COLORS.size}; ask them "
+            "about cells of their own: `Team.sample`, or `factordiff fit` and `diagnose` with --data"
+        )
 
 
 def parse_grid(rows: object, where: str) -> Grid:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
+from factordiff.arc.grid import check_colors
 from factordiff.cli import inputs
 from factordiff.composition.method import spec
 from factordiff.composition.router_store import check_experts, load_router
@@ -114,6 +115,7 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
     settings = request.settings(device, len(queries))
     loaded = [load_named(name, device, DTYPES[settings.dtype]) for name in request.experts]
     experts: list[Any] = [one.expert for one in loaded]
+    check_colors(row.experts, experts[0].vocabulary)
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
     weights = {name: one.sha256 for name, one in zip(row.experts, loaded, strict=True)}

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from factordiff.arc.dataset import Dataset
 from factordiff.arc.fitting_data import validation_data
+from factordiff.arc.grid import check_colors
 from factordiff.cli import inputs
 from factordiff.cli.progress import stage_bars
 from factordiff.composition.router import Router
@@ -82,9 +83,10 @@ def fit(request: FitRequest, console: Console) -> None:
     team = compose(request.experts, device=device)
     if request.reveal:
         team = replace(team, reveal=reveal_rule(request.reveal))
-    data = _data(request.data, request.layout) or validation_data(
-        Dataset.load(device), request.items, request.held, request.rounds
-    )
+    data = _data(request.data, request.layout)
+    if data is None:
+        check_colors(team.names, team.experts[0].vocabulary)
+        data = validation_data(Dataset.load(device), request.items, request.held, request.rounds)
     options = {**request.options, "heads": chosen_heads(request.head)}
     with Lock.of_folder(request.out):
         with stage_bars(console) as tell:
@@ -92,7 +94,9 @@ def fit(request: FitRequest, console: Console) -> None:
         _written(fitted, request.out)
         shutil.rmtree(place)
     assert fitted.report is not None
-    show_report(console, fitted.report, request.out)
+    file = request.out / TEAM
+    use = f"factordiff solve TASK --team {file}" if request.data is None else f'compose("{file}")'
+    show_report(console, fitted.report, request.out, use)
 
 
 def _written(team: Team, folder: Path) -> None:
@@ -105,8 +109,8 @@ def _written(team: Team, folder: Path) -> None:
     team.save(folder / TEAM)
 
 
-def show_report(console: Console, report: FitReport, folder: Path) -> None:
-    """Print every trial, the chosen one marked."""
+def show_report(console: Console, report: FitReport, folder: Path, use: str) -> None:
+    """Print every trial, the chosen one marked, and how the team is used."""
     table = Table(title=f"{report.method}: {report.what}, {report.held} held-out items", title_justify="left")
     for heading in ("", "setting"):
         table.add_column(heading)
@@ -124,7 +128,7 @@ def show_report(console: Console, report: FitReport, folder: Path) -> None:
         )
     router = f", router in {folder}" if (folder / MODEL).exists() else ""
     console.print(
-        f"{report.seconds:.0f} s; team in {folder / TEAM}{router} (factordiff solve TASK --team {folder / TEAM})",
+        f"{report.seconds:.0f} s; team in {folder / TEAM}{router} ({use})",
         highlight=False,
         soft_wrap=True,
     )
@@ -151,6 +155,7 @@ def diagnose(request: DiagnoseRequest, console: Console) -> None:
     if data is None:
         if request.items < 2:
             raise InvalidInput(f"items: expected at least 2, got {request.items}")
+        check_colors(team.names, team.experts[0].vocabulary)
         data = validation_data(Dataset.load(device), request.items, 0)
     with stage_bars(console) as tell:
         found = team.diagnose(data, seed=request.seed, on_progress=tell)
@@ -180,9 +185,9 @@ def show_diagnosis(console: Console, found: Diagnosis) -> None:
         where = f"cell {worst}"
         if found.layout is not None:
             where = f"row {worst // found.layout[1]}, column {worst % found.layout[1]}"
+        most = f", most at {where} ({100 * float(cells.max()):.1f} %)" if cells.any() else ""
         console.print(
-            f"{name} is wrong and sure (margin above 0.9) at {100 * float(cells.mean()):.2f} % of hidden cells, most "
-            f"at {where} ({100 * float(cells.max()):.1f} %)",
+            f"{name} is wrong and sure (margin above 0.9) at {100 * float(cells.mean()):.2f} % of hidden cells{most}",
             highlight=False,
             soft_wrap=True,
         )

@@ -66,7 +66,12 @@ def _about(console: Console, world: Any) -> None:
 
 @app.command("compare")
 def compare_command(
-    name: Annotated[str, typer.Argument(help="A world; `factordiff worlds` lists them.", metavar="WORLD")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A world that `factordiff worlds` lists, or module:Class: one of your own.", metavar="WORLD"
+        ),
+    ],
     methods: Annotated[
         str,
         typer.Option(

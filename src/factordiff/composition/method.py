@@ -1,7 +1,8 @@
 """Methods by name: a composition, what may be set about it, and how it is decoded.
 
-A method is declared where its composition is defined, with `declare`; nothing else has to know it. A file of one's own
-that does the same adds a method for `compose`, the command line and the page alike, once it is imported.
+A method is declared where its composition is defined, with `declare`; nothing else has to know it. A module of one's
+own that does the same adds a method for `compose` once it is imported; one that an installed package names among its
+entry points is found by the command line and the page too (`own_modules`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from factordiff.composition.composition import Composition
 from factordiff.composition.factors import as_labels
 from factordiff.composition.options import RESAMPLING, Option
 from factordiff.errors import InvalidInput, Unavailable
+from factordiff.own_modules import import_packages
 
 Selection = Literal["draw", "highest-target", "vote", "whole-vote", "first"]
 # Where an item's particles go: all by the reveal rule, each in an order of its own, each by an expert of its own and
@@ -118,6 +120,11 @@ def declare(name: str, *options: Option, **about: Any) -> Callable[[Build], Buil
     """
 
     def register(build: Build) -> Build:
+        homes = {build.__module__, _SPECS[name].build.__module__ if name in _SPECS else build.__module__}
+        if len(homes) > 1 and any(home.startswith(f"{package.__name__}.") for home in homes):
+            raise InvalidInput(
+                f"method: {name!r} is declared in {' and in '.join(sorted(homes))}; give yours another name"
+            )
         _SPECS[name] = MethodSpec(name, build, options, **about)
         return build
 
@@ -142,3 +149,4 @@ def spec(name: str) -> MethodSpec:
 def _import_all() -> None:
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
+    import_packages()

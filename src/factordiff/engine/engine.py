@@ -128,7 +128,7 @@ class Engine:
             batch = ExpertBatch(experts, condition, sizes, self.share, particles, self.chunk, self.top_k)
             mine = torch.arange(part, len(x_t), parts, device=x_t.device)
             queue = Queue(
-                x_t, items, mine, batch, -(-slots // parts), leaving, mask=mask, seed=seed, repairs=rule.repairs,
+                x_t, items, mine, batch, -(-slots // parts), leaving, mask=mask, seed=int(seed), repairs=rule.repairs,
                 most=None if window is None else window.most,
             )  # fmt: skip
             graph = CudaGraphStep(queue, composition, rule, temperature) if self.cuda_graph else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import torch
@@ -12,13 +12,16 @@ from torch import Tensor
 
 from factordiff.errors import InvalidInput
 from factordiff.experts.model_calls import (
+    at_places,
     check_ids,
     check_length,
     logits_of,
+    turn,
     understood,
 )
 from factordiff.experts.prompts import Prompt, checked_prompt
 from factordiff.experts.token_values import TokenValues
+from factordiff.schema.bound import shown
 from factordiff.types import CellLogProbs, Cells, Tokens
 from factordiff.vocabulary import Vocabulary
 
@@ -61,6 +64,10 @@ class MaskedLanguageModel:
         adapter: str | None = None,
         prompt_cache: bool = False,
     ) -> None:
+        if not callable(model):
+            raise InvalidInput(
+                f"model: expected a model, got {shown(model)}; load it first, as AutoModelForMaskedLM.from_pretrained"
+            )
         self.model, self.tokenizer, self.adapter = model, tokenizer, adapter
         self.prompt_cache = prompt_cache
         self.values = TokenValues(model, tokens, mask_token, suppressed, end, pad, tokenizer)
@@ -216,13 +223,14 @@ class MaskedLanguageModel:
 
     def _called(self, inputs: dict[str, Any], places: Int[Tensor, " asked"], **more: Any) -> Any:
         """What the model returns, its output layer shown some places alone, where it can be found."""
-        head = getattr(self.model, "get_output_embeddings", lambda: None)()
-        hook: Any = nullcontext()
-        if isinstance(head, torch.nn.Module):
-            hook = head.register_forward_pre_hook(
-                lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
-            )
-        with hook, self._with_adapter():
+        found = getattr(self.model, "get_output_embeddings", lambda: None)()
+        head = found if isinstance(found, torch.nn.Module) else None
+        with ExitStack() as changed:
+            if head is not None or self.adapter is not None:
+                changed.enter_context(turn(self.model if head is None else head))
+            if head is not None:
+                changed.enter_context(head.register_forward_pre_hook(at_places(places)))
+            changed.enter_context(self._with_adapter())
             return self.model(**understood(self.model, inputs), **more)
 
     def _with_adapter(self) -> AbstractContextManager[Any]:

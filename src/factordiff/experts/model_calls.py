@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.schema.bound import shown
 from factordiff.tensors import as_number
 
 # Models that count positions from behind the padding token's id, and number them by themselves where there is padding.
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "esm")
 # Models that hand `attention_mask` to their attention as it is: one that says which positions are there will not do.
 MASKS_OF_ATTENTION = ("dream",)
+
+_TURNS: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
+_OF_TURNS = Lock()
+
+
+def turn(part: Any) -> Lock:
+    """What to hold while a hook or an adapter of this part of a model is in place: other threads see it there too."""
+    with _OF_TURNS:
+        return _TURNS.setdefault(part, Lock())
+
+
+def at_places(places: Tensor) -> Callable[..., Any]:
+    """A hook before an output layer: it is shown these positions alone."""
+    return lambda _, given: (given[0].flatten(0, 1)[places], *given[1:]) if given[0].dim() == 3 else None
 
 
 def kind(model: Any) -> str:
@@ -86,16 +103,25 @@ def mask_token_of(given: int | None, model: Any, tokenizer: Any) -> int:
         getattr(tokenizer, "mask_token_id", None),
         getattr(getattr(model, "config", None), "mask_token_id", None),
     )
-    found = next((int(one) for one in told if one is not None), None)
+    found = next((one for one in told if one is not None), None)
     if found is None:
         raise InvalidInput(
             "mask_token: neither the tokenizer nor the model's config names one; give its id, or use a masked model"
         )
-    return found
+    checked = check_ids("mask_token", [found])[0]
+    rows = getattr(getattr(model, "get_input_embeddings", lambda: None)(), "num_embeddings", None)
+    if rows is not None and checked >= rows:
+        raise InvalidInput(
+            f"mask_token: the model reads ids 0 .. {rows - 1}, got {checked}; where a tokenizer was given a mask, the "
+            "model needs resize_token_embeddings(len(tokenizer)), and training"
+        )
+    return checked
 
 
 def check_ids(name: str, ids: Iterable[Any], model: Any = None) -> tuple[int, ...]:
     """These ids; refused where they are none, or, of a model that says how many ids it has, none of them."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InvalidInput(f"{name}: expected ids of tokens in a row, such as [7], got {shown(ids)}")
     given = tuple(as_number(one) for one in ids)
     most = getattr(getattr(model, "config", None), "vocab_size", None)
     for one in given:

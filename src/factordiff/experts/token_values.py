@@ -35,8 +35,9 @@ class TokenValues:
         pad: int | None,
         tokenizer: Any,
     ) -> None:
-        self.mask_token = check_ids("mask_token", [mask_token_of(mask_token, model, tokenizer)])[0]
-        self.tokens = tuple(range(ids_of(model))) if tokens is None else tuple(tokens)
+        given = None if tokens is None else check_ids("tokens", tokens, model)
+        self.mask_token = mask_token_of(mask_token, model, tokenizer)
+        self.tokens = tuple(range(ids_of(model))) if given is None else given
         if len(set(self.tokens)) != len(self.tokens) or (
             tokens is not None and self.mask_token in self.tokens
         ):
@@ -45,7 +46,7 @@ class TokenValues:
             )
         for name, one in (("end", end), ("pad", pad)):
             if one is not None and one not in self.tokens:
-                raise InvalidInput(f"{name}: expected the id of one of the tokens, got {one}")
+                raise InvalidInput(f"{name}: expected the id of one of the tokens, got {one!r}")
         special = set() if tokenizer is None else set(tokenizer.all_special_ids)
         # Ids that mean nothing in a cell: the mask's and, of a model with more ids than its tokenizer has words, those
         # behind the words. Which ids are values may also be said by hand: then all of them mean something.
@@ -54,7 +55,7 @@ class TokenValues:
             words = set(self.tokens) if tokenizer is None else set(tokenizer.get_vocab().values())
             self.meaningless = set(self.tokens) & {self.mask_token} | set(self.tokens) - words - {end}
         else:
-            special -= set(tokens)
+            special -= set(self.tokens)
         never = {self.mask_token, *check_ids("suppressed", suppressed, model), *special, *self.meaningless}
         never = (never | {pad}) - {end}
         self.never = [value for value, token in enumerate(self.tokens) if token in never]

@@ -169,7 +169,10 @@ def read_data(file: Path, layout: tuple[int, int] | None = None) -> FittingData:
     try:
         found = safetensors.torch.load(read_regular(file, MOST_UNPACKED))
     except SafetensorError as error:
-        raise DataError(f"{file}: damaged or not a safetensors file ({error})") from error
+        raise DataError(
+            f"{file}: damaged or not a safetensors file ({error}); safetensors.torch.save_file({{'answers': cells}}, "
+            "FILE) writes one"
+        ) from error
     unknown = sorted(found.keys() - {"answers", *OPTIONAL})
     if "answers" not in found or unknown:
         what = f"an unknown {unknown[0]}" if unknown else "no answers"

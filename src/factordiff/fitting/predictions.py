@@ -75,6 +75,13 @@ class Predictions:
 
 
 @torch.no_grad()
+def check_answers(data: FittingData, experts: Sequence[Expert]) -> None:
+    """Refuse what is no value that these experts know, at any cell."""
+    check_tokens(data.answers, experts)
+    if (data.answers == common_vocabulary(experts).mask).any():
+        raise InvalidInput("data: expected whole answers, some cells are masked; leave them out by `asked`")
+
+
 def predict(
     experts: Sequence[Expert],
     data: FittingData,
@@ -92,9 +99,7 @@ def predict(
     each batch is kept there as it comes, and found again after an interruption.
     """
     vocabulary = common_vocabulary(experts)
-    check_tokens(data.answers, experts)
-    if (data.answers == vocabulary.mask).any():
-        raise InvalidInput("data: expected whole answers, some cells are masked; leave them out by `asked`")
+    check_answers(data, experts)
     if list(rates) != sorted(rates, reverse=True) or not all(0 < rate <= 1 for rate in rates):
         raise InvalidInput(f"rates: expected shares of hidden cells, from high to low, got {list(rates)}")
     _check_memory(len(experts) * len(rates) * data.answers.numel() * vocabulary.size * 4)

@@ -17,6 +17,7 @@ from factordiff.errors import InvalidInput
 from factordiff.experts.expert import ChecksGiven, Expert
 from factordiff.sampling.reveal import RevealRule
 from factordiff.schema.bound import shown
+from factordiff.tensors import as_number
 from factordiff.types import LARGE
 from factordiff.vocabulary import Vocabulary
 
@@ -61,6 +62,12 @@ def common_vocabulary(experts: Sequence[Expert]) -> Vocabulary:
     """The one vocabulary that all experts speak."""
     if len(experts) == 0:
         raise InvalidInput("experts: expected at least one expert, got none")
+    for number, expert in enumerate(experts):
+        if not hasattr(expert, "vocabulary"):
+            raise InvalidInput(
+                f"experts: number {number + 1} is {shown(expert)}, expected an object with vocabulary, encode and "
+                "log_probs; experts by name, and names, are for `compose(experts, ...)`"
+            )
     sizes = [expert.vocabulary.size for expert in experts]
     if len(set(sizes)) > 1:
         raise InvalidInput(f"experts: expected one vocabulary for all, got vocabularies of sizes {sizes}")
@@ -141,6 +148,7 @@ def check_settings(
 
 def check_draws(seed: int, items: Tensor | None, count: int) -> None:
     """Refuse what random numbers cannot belong to: a seed that would be cut in silence, ids of other items."""
+    seed = seed if isinstance(seed, int) else as_number(seed)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput(f"seed: expected a whole number, got {seed!r}")
     if items is not None and (items.shape != (count,) or items.is_floating_point()):

@@ -235,6 +235,12 @@ def at_next_reveal(state: SamplerState, rule: RevealRule) -> SamplerState:
     return replace(state, clock=torch.where(clock < NEVER, clock, state.clock))
 
 
+def ticked(state: SamplerState) -> SamplerState:
+    """The clock of every unfinished item moves on."""
+    unfinished = state.masked.view(-1, state.particles * state.x_t.shape[1]).any(-1)
+    return replace(state, clock=state.clock + unfinished.repeat_interleave(state.particles).to(torch.int64))
+
+
 def surest(log_doubt: Float[Tensor, "batch cell"], among: Cells, count: Int[Tensor, " batch"]) -> Cells:
     """The `count` least doubtful cells of each row; ties go to the lowest cell."""
     taken = torch.arange(among.shape[-1], device=among.device) < count[:, None]

@@ -49,14 +49,14 @@ def sample(
     device. `on_step(done, total)` is told how many cells are filled. `Engine.sample` is the same with fewer and
     faster passes.
     """
-    if not isinstance(x_t, Tensor):
+    if not isinstance(x_t, Tensor) or x_t.dtype != torch.int64:
         x_t = as_tensor("x_t", x_t)
     items = None if items is None else as_tensor("items", items)
     rule = reveal or ByConfidence()
     check_request(experts, composition, rule, x_t, temperature, particles, selection, resampling, seed, items)
     mask, again = experts[0].vocabulary.mask, rule.repairs
     state = SamplerState.begin(
-        x_t, mask, len(experts), particles=particles, seed=seed, ids=items, repairs=again
+        x_t, mask, len(experts), particles=particles, seed=int(seed), ids=items, repairs=again
     )
     forward, passes = Forward(experts, condition, len(x_t)), Passes(len(x_t), x_t.device)
     story, total = Trace(mask, x_t.tolist()) if trace else None, int(state.masked.sum())

@@ -16,13 +16,15 @@ from factordiff.composition.confidence import log_doubt
 from factordiff.composition.emission import draw_tokens, log_drawn, log_prob_at
 from factordiff.composition.proposal import Proposal
 from factordiff.experts.cell_outputs import CellOutputs
+from factordiff.sampling.own_parts import check_chosen, check_composed
 from factordiff.sampling.particles import RESAMPLING, log_target, resampled
-from factordiff.sampling.reveal import Posterior, RevealRule, at_next_reveal
+from factordiff.sampling.reveal import Posterior, RevealRule, at_next_reveal, ticked
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, Cells, ExpertLogProbs, Tokens
 
 # What every expert says at the cells asked about (or at all), and how many passes each row took.
 Forward = Callable[[SamplerState, Cells], tuple[ExpertLogProbs | CellOutputs, Int[Tensor, " batch"]]]
+OURS = "factordiff."  # what others wrote is checked
 Beta = Float[Tensor, " expert"] | None
 
 
@@ -69,8 +71,12 @@ def propose(state: SamplerState, forward: Forward, composition: Composition, rul
         log_probs, composed, known, kept = compose_in_chunks(log_probs, composition, state, rule.reads)
     else:
         composed = composition(log_probs, state)
+        if not type(composition).__module__.startswith(OURS):
+            check_composed(composition, composed, log_probs, candidates)
     doubt = composed.log_doubt if composed.log_doubt is not None else log_doubt(composed.log_probs)
     cells = rule.choose(Posterior(composed.log_probs, doubt, known), candidates, state)
+    if not type(rule).__module__.startswith(OURS):
+        check_chosen(rule, cells, candidates)
     return Proposal(state, candidates, log_probs, passes, composed, doubt, cells, at_most, kept)
 
 
@@ -94,9 +100,3 @@ def commit(proposal: Proposal, tokens: Tokens | None, beta: Beta, temperature: f
         log_w=log_w,
         log_doubt=None if doubts is None else torch.where(cells, proposal.log_doubt, doubts),
     )
-
-
-def ticked(state: SamplerState) -> SamplerState:
-    """The clock of every unfinished item moves on."""
-    unfinished = state.masked.view(-1, state.particles * state.x_t.shape[1]).any(-1)
-    return replace(state, clock=state.clock + unfinished.repeat_interleave(state.particles).to(torch.int64))

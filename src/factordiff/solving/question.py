@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from factordiff.arc.conditions import condition_from, inside
-from factordiff.arc.grid import CELLS, COLORS, SIDE, Canvas, Grid, to_canvas
+from factordiff.arc.grid import CELLS, COLORS, SIDE, Canvas, Grid, check_colors, to_canvas
 from factordiff.arc.shapes import answer_grid
 from factordiff.arc.task import Pair, Task
 from factordiff.errors import InvalidInput
@@ -44,6 +44,7 @@ class Question:
         self, team: Team, trace: bool = False, on_step: Callable[[int, int], None] | None = None
     ) -> Samples:
         """The team's canvas. Random numbers belong to the test's place in its task."""
+        check_colors(team.names, team.experts[0].vocabulary)
         return replace(team, layout=(SIDE, SIDE)).sample(
             starting_canvas(self.given),
             self.condition,

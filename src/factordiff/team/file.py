@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from factordiff.composition.method import spec
 from factordiff.composition.router import Router
+from factordiff.composition.router_store import save_router
 from factordiff.errors import CheckpointError, InvalidInput, Unavailable
 from factordiff.experts.registry import SHIPPED, find_expert
 from factordiff.files import write_whole
@@ -56,7 +57,7 @@ def find_team(name: str | Path) -> Path:
 
 
 def save_team(team: Team, file: str | Path) -> Path:
-    """Write the team; it must be made of experts in folders and of a method that has a name."""
+    """Write the team, and its router where that is only in memory; made of experts in folders and a named method."""
     if not isinstance(team.method, str):
         raise InvalidInput(
             f"team: its method is a {team.method_name} of your own, and a file can only name methods; declare it "
@@ -73,17 +74,18 @@ def save_team(team: Team, file: str | Path) -> Path:
         where = member.folder.name if shipped else str(member.folder.resolve())
         experts.append({"name": member.name, "expert": where, "weights": weight_hash(member.folder)})
     options = dict(team.options)
-    if options.get("router") is not None:
-        options["router"] = _named_router(options["router"], Path(file))
     for name, value in options.items():
         if name != "router" and not isinstance(value, str | int | float | tuple):
             raise InvalidInput(f"{name}: it was given as a tensor, and a file can only name factors")
+    reveal = team.reveal if isinstance(team.reveal, str) else rule_name(team.reveal)
+    if options.get("router") is not None:
+        options["router"] = _named_router(options["router"], Path(file))
     content = {
         "version": VERSION,
         "experts": experts,
         "method": team.method,
         "options": options,
-        "reveal": team.reveal if isinstance(team.reveal, str) else rule_name(team.reveal),
+        "reveal": reveal,
         "layout": team.layout,
     }
     write_whole(Path(file), (json.dumps(content, indent=2) + "\n").encode())
@@ -91,12 +93,14 @@ def save_team(team: Team, file: str | Path) -> Path:
 
 
 def _named_router(router: Router | str, file: Path) -> dict[str, str]:
-    """A router by its folder, as seen from the team's file where it lies beside or below it, and its hash."""
+    """A router by its folder, as seen from the team's file where it lies beside or below it, and its hash.
+
+    One that is only in memory is written beside the file: that of team.json into team-router.
+    """
+    if isinstance(router, Router) and router.folder is None:
+        router = save_router(router, file.with_name(f"{file.stem}-router"))
     folder = router.folder if isinstance(router, Router) else Path(router)
-    if folder is None:
-        raise InvalidInput(
-            "team: its router is only in memory; write it with `save_router(router, FOLDER)`, compose with that"
-        )
+    assert folder is not None
     folder, here = folder.resolve(), file.parent.resolve()
     place = folder.relative_to(here) if folder.is_relative_to(here) else folder
     return {"folder": str(place), "weights": weight_hash(folder)}

@@ -21,7 +21,7 @@ from factordiff.fitting.diagnosis import Diagnosis, diagnose
 from factordiff.fitting.fit_folder import FitFolder
 from factordiff.fitting.fitted_mixture import mixture_router, mixture_weights
 from factordiff.fitting.heads import RouterWish, fit_from, fit_heads
-from factordiff.fitting.predictions import predict
+from factordiff.fitting.predictions import check_answers, predict
 from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search, tie_breaks
@@ -68,6 +68,13 @@ def fit_team(
         fitted = (_router if wanted.what == "router" else _numbers)(team, data, wanted, options, place, tell)
     assert fitted.report is not None
     return replace(fitted, report=replace(fitted.report, seconds=time.monotonic() - begun))
+
+
+def data_of(team: Team, given: Any) -> FittingData:
+    """The data where the team is, with its layout unless they have one; what its experts do not know is refused."""
+    data = as_data(given).to(team.device)
+    check_answers(data, team.experts)
+    return data if data.layout is not None else replace(data, layout=team.layout)
 
 
 def hashes(team: Team) -> tuple[tuple[str, str | None], ...]:
@@ -244,7 +251,7 @@ def diagnose_team(team: Team, data: Any, seed: int = 0, on_progress: Progress | 
     """Ask the experts once, and compare what can be made of it."""
     if len(team) < 2:
         raise InvalidInput(f"diagnose: expected at least two experts to compare, got {len(team)}")
-    tell, given = on_progress or (lambda stage, done, total: None), as_data(data).to(team.device)
+    tell, given = on_progress or (lambda stage, done, total: None), data_of(team, data)
     if len(given) < 2:
         raise InvalidInput(
             "diagnose: expected at least two items, to fit a router on one and measure it on the other, got "

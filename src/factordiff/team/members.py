@@ -24,14 +24,24 @@ def named_expert(name: str | None, expert: ExpertLike, number: int, device: torc
 
     A name may come from a stranger's file: what would steer a terminal is escaped.
     """
+    if not isinstance(name, str | None):
+        raise InvalidInput(
+            f"experts: number {number + 1} is called {shown(name)}, expected a name in letters"
+        )
     name = None if name is None else printable(name, LONGEST_NAME)
     if isinstance(expert, str | Path):
         loaded = load_named(expert, device)
         return replace(loaded, name=name or loaded.name)
+    if isinstance(expert, type):
+        raise InvalidInput(
+            f"experts: number {number + 1} is the class {expert.__name__}, expected an expert made of it: "
+            f"{expert.__name__}(...)"
+        )
     if not isinstance(expert, Expert):
+        wrapped = "; wrap a language model: MaskedLanguageModel(model)" if hasattr(expert, "config") else ""
         raise InvalidInput(
             f"experts: number {number + 1} is a {type(expert).__name__}, expected a name, a folder, or an object with "
-            "vocabulary, encode and log_probs"
+            f"vocabulary, encode and log_probs{wrapped}"
         )
     if not isinstance(expert.vocabulary, Vocabulary):
         raise InvalidInput(

@@ -96,7 +96,12 @@ class TeamModel(nn.Module):
         unknown = [
             name
             for name, value in others.items()
-            if name not in ("return_dict", "use_cache") and value is not None and value is not False
+            if name not in ("return_dict", "use_cache")
+            and value is not None
+            and value is not False
+            and not (
+                name == "token_type_ids" and not value.any()
+            )  # zeros: what a model takes them for anyway
         ]
         if unknown:
             raise InvalidInput(
@@ -109,6 +114,15 @@ class TeamModel(nn.Module):
                     f"attention_mask: expected a tensor, None or 'full', got {attention_mask!r}"
                 )
             attention_mask = None
+        if (
+            attention_mask is not None
+            and attention_mask.dim() == 2
+            and attention_mask.shape != input_ids.shape
+        ):
+            raise InvalidInput(
+                f"attention_mask: expected the shape of the input_ids, {tuple(input_ids.shape)}, got "
+                f"{tuple(attention_mask.shape)}"
+            )
         inputs = {"input_ids": input_ids.to(self.device)}
         for name, given in (("attention_mask", attention_mask), ("position_ids", position_ids)):
             if given is not None:

@@ -23,7 +23,6 @@ from factordiff.engine.engine import Engine
 from factordiff.errors import InvalidInput
 from factordiff.experts.condition import Condition, on_device
 from factordiff.experts.expert import Expert
-from factordiff.fitting.data import as_data
 from factordiff.fitting.diagnosis import Diagnosis
 from factordiff.fitting.report import FitReport
 from factordiff.networks.named import NamedExpert
@@ -33,9 +32,9 @@ from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
 from factordiff.schema.bound import shown
 from factordiff.team.file import LAYOUT, read_team, save_team
-from factordiff.team.fit import Progress, check_router, diagnose_team, fit_options, fit_team
+from factordiff.team.fit import Progress, check_router, data_of, diagnose_team, fit_options, fit_team
 from factordiff.team.members import ExpertLike, named_expert, with_names_apart
-from factordiff.tensors import Numbers, as_tensor
+from factordiff.tensors import Numbers, as_number, as_tensor
 
 if TYPE_CHECKING:
     from factordiff.team.model import TeamModel
@@ -123,7 +122,7 @@ class Team:
             x_t,
             condition,
             reveal=reveal_rule(self.reveal if reveal is None else reveal),
-            seed=seed,
+            seed=as_number(seed),
             items=None if items is None else as_tensor("items", items).to(self.device),
             engine=self.engine,
             trace=trace,
@@ -135,7 +134,10 @@ class Team:
         return replace(self, members=(self.members[index],), method="single", options={})
 
     def save(self, file: str | Path) -> Path:
-        """Write the team as JSON; `compose(FILE)` puts it together again."""
+        """Write the team as JSON; `compose(FILE)` puts it together again.
+
+        A router that is only in memory is written beside it: that of team.json into team-router.
+        """
         return save_team(self, file)
 
     def fit(
@@ -149,13 +151,13 @@ class Team:
     ) -> Team:
         """The team with its router or its numbers fitted on held-out data; `Team.report` says what was tried.
 
-        `data` are `FittingData`, or a tuple of right answers, condition, asked cells and layout. `what` is `router`,
-        `temperatures` (of routing), `exponents` (of the product), `weights` (of the mixture), `superdiff`, `rne` or
-        `evidence`; `options` are fields of `team.fit.FitOptions`, such as `budget` or `kind`. With a `folder` an
-        interrupted fit goes on where it was. `on_progress(stage, done, total)` hears how far it is.
+        `data` are `FittingData`, or a tuple of right answers, condition, asked cells and layout, by default the team's.
+        `what` is `router`, `temperatures` (of routing), `exponents` (of the product), `weights` (of the mixture),
+        `superdiff`, `rne` or `evidence`; `options` are fields of `team.fit.FitOptions`, such as `budget` or `kind`.
+        With a `folder` an interrupted fit goes on where it was. `on_progress(stage, done, total)` hears how far it is.
         """
         place = None if folder is None else Path(folder)
-        given = as_data(data).to(self.device)
+        given = data_of(self, data)
         return fit_team(self, given, what, fit_options(options), place, on_progress)
 
     def diagnose(self, data: Any, *, seed: int = 0, on_progress: Progress | None = None) -> Diagnosis:
@@ -239,7 +241,8 @@ def compose(
     elif isinstance(method, str):
         given = spec(method).check(given, names)
     else:
-        raise InvalidInput(f"method: expected a name or a Composition, got {type(method).__name__}")
+        what = f"the class {method.__name__}" if isinstance(method, type) else type(method).__name__
+        raise InvalidInput(f"method: expected a name or a Composition, got {what}")
     if isinstance(given.get("factors"), str):
         check_factors(given["factors"])
     if reveal is None:

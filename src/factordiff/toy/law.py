@@ -17,9 +17,9 @@ from factordiff.experts.expert import Expert
 from factordiff.experts.forward import refuse, sum_error
 from factordiff.sampling.blocks import ByBlock
 from factordiff.sampling.request import check_tokens, common_vocabulary
-from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, Wrapped, at_next_reveal
+from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule, Wrapped, at_next_reveal, ticked
 from factordiff.sampling.rows import joined_rows, some_rows
-from factordiff.sampling.step import commit, propose, ticked
+from factordiff.sampling.step import commit, propose
 from factordiff.state import SamplerState
 from factordiff.tensors import Numbers, as_tensor
 from factordiff.types import Cells, ExpertLogProbs, Tokens

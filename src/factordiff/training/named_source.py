@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import torch
 from torch import Tensor
 
 from factordiff.errors import InvalidInput
+from factordiff.own_modules import named_class
 from factordiff.training.arrays import ArraySource
 from factordiff.training.source import Source
 
@@ -26,10 +25,7 @@ def named_source(name: str, device: torch.device | str) -> Source:
     """`module:Class`, called with the device that batches are drawn on, or the arrays of an .npz file."""
     if name.endswith(".npz"):
         return ArraySource(Path(name), device)
-    module, separator, attribute = name.partition(":")
-    if not (separator and module and attribute):
-        raise InvalidInput(f"source: {EXPECTED}, got {name!r}")
-    made = _made(name, _imported(module, attribute), torch.device(device))
+    made = _made(name, named_class("source", name, EXPECTED), torch.device(device))
     if not isinstance(made, Source):
         missing = [part for part in MEMBERS if not hasattr(made, part)]
         raise InvalidInput(
@@ -67,19 +63,3 @@ def _check(what: str, source: Source, drawn: Any) -> None:
         raise InvalidInput(
             f"source: {what} gave values {int(cells.min())} .. {int(cells.max())}, expected 0 .. {size - 1}"
         )
-
-
-def _imported(module: str, attribute: str) -> type:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # as `python -m` would have it: people's own files are where they work
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InvalidInput(
-            f"source: there is no module {error.name!r}, neither installed nor in {here}; {EXPECTED}"
-        ) from error
-    finally:
-        sys.path.remove(here)
-    if not callable(getattr(found, attribute, None)):
-        raise InvalidInput(f"source: {module} has no class {attribute!r}; {EXPECTED}")
-    return getattr(found, attribute)

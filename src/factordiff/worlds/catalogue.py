@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from factordiff.errors import InvalidInput, Unavailable
+from factordiff.own_modules import named_class
 from factordiff.worlds.compare import assembled, prepared_setting
 from factordiff.worlds.comparison import Comparison, Row
 from factordiff.worlds.folder import Folder
@@ -25,6 +26,7 @@ ARC = (
     "arc-full+full", "arc-early", "arc-occ+full", "arc-col+occ", "arc-col+occ-default-head", "arc-four",
 )  # fmt: skip
 TOYS = ("toy-either", "toy-both", "toy-halves", "toy-halves-sure", "toy-owners", "toy-cells", "toy-views")
+SAID = ("name", "tests", "metric", "methods")  # of every world, beside what is abstract
 WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it takes its name
     "sudoku": ("sudoku.world", "Sudoku", False),
     "arc-mosaic": ("mosaic.world", "Mosaic", False),
@@ -36,14 +38,31 @@ WORLDS: dict[str, tuple[str, str, bool]] = {  # module, class, and whether it ta
 
 
 def world(name: str, **settings: Any) -> World:
-    """The world of that name; some take settings, such as the folders of their experts."""
+    """The world of that name, or that of a class of one's own; some take settings, such as the folders of experts."""
+    if ":" in name:
+        return _own_world(name, settings)
     if name not in WORLDS:
         raise Unavailable(
-            f"world: expected one of {', '.join(WORLDS)}, got {name!r}; `factordiff worlds` lists them"
+            f"world: expected one of {', '.join(WORLDS)}, or module:Class for one of your own, got {name!r}; "
+            "`factordiff worlds` lists them"
         )
     module, kind, named = WORLDS[name]
     make: Callable[..., World] = getattr(import_module(f"factordiff.worlds.{module}"), kind)
     return make(name, **settings) if named else make(**settings)
+
+
+def _own_world(name: str, settings: dict[str, Any]) -> World:
+    kind = named_class(
+        "world", name, "expected module:Class (such as mine:Pairs, for the class Pairs in mine.py)"
+    )
+    if not isinstance(kind, type) or not issubclass(kind, World):
+        raise InvalidInput(
+            f"world: {name} is no World; make it a class of factordiff.worlds.world.World (CONTRIBUTING.md)"
+        )
+    missing = sorted(kind.__abstractmethods__) + [one for one in SAID if not hasattr(kind, one)]
+    if missing:
+        raise InvalidInput(f"world: {name} does not say its {', '.join(missing)} (CONTRIBUTING.md)")
+    return kind(**settings)
 
 
 def compare_world(
