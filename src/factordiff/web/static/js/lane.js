@@ -38,6 +38,7 @@ export class Lane {
           element("div", { class: "panel" },
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "says")),
             view.root)),
+          element("p", { class: "hint voices-note" }, "What each expert says: the paler, the less sure it is."),
           this.second.root)));
   }
 
