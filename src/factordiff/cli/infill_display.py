@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from rich.color import Color
 from rich.console import Console
 from rich.status import Status
 from rich.style import Style
@@ -14,7 +15,7 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.terminal_grids import EXPERTS, colored
+from factordiff.cli.terminal_grids import EXPERTS, colored, is_light
 from factordiff.files import write_whole
 from factordiff.printable import visible
 from factordiff.team.infill import Document, Infilled, Progress, infill
@@ -98,11 +99,14 @@ def drawn(text: str, filled: Infilled, in_color: bool, width: int | None = None)
         for character, was_hidden, expert in zip(visible(line), hidden, who, strict=True):
             if was_hidden:
                 style = Style(bold=True, reverse=expert < 0)
-                color = Style(bgcolor=expert_color(expert), color="black") if expert >= 0 else Style()
-                shown.append(character, style + color)
+                shown.append(character, style + (_on(expert_color(expert)) if expert >= 0 else Style()))
             else:
                 shown.append(character)
     return shown
+
+
+def _on(color: str) -> Style:
+    return Style(bgcolor=color, color="black" if is_light(Color.parse(color)) else "bright_white")
 
 
 def _with_letters(line: str, hidden: Sequence[bool], who: Sequence[int], width: int | None) -> str:
