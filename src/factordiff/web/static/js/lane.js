@@ -38,7 +38,7 @@ export class Lane {
           element("div", { class: "panel" },
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "says")),
             view.root)),
-          element("p", { class: "hint voices-note" }, "What each expert says: the paler, the less sure it is."),
+          element("p", { class: "hint voices-note" }, "What each expert says: the fainter, the less sure it is."),
           this.second.root)));
   }
 
@@ -123,7 +123,7 @@ export class Lane {
   // How to read the map.
   #note(final) {
     if (!this.steps.length) return "";
-    if (!this.run.routed) return "The darker, the larger the margin: how far the likeliest color is ahead of the next.";
+    if (!this.run.routed) return "The stronger the color, the larger the margin: how far the likeliest color is ahead of the next.";
     return [final ? "" : "Faint: not decided yet.", this.run.weighted ? "Ringed: shared." : ""].join(" ").trim();
   }
 
