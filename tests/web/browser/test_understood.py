@@ -31,6 +31,15 @@ def voice(page: Page, place: int) -> list[str]:
     return cells.evaluate_all("cells => cells.map((cell) => cell.getAttribute('aria-label'))")
 
 
+FOLDED = """() => {
+    document.querySelector("fieldset summary").click();
+    const method = document.querySelector('fieldset [data-name="method"]');
+    method.value = "mixture";
+    method.dispatchEvent(new Event("change"));  // at once: nobody has heard yet that it is unfolded
+    return document.querySelector("fieldset .fold").open;
+}"""
+
+
 def test_a_server_that_went_away_is_said_in_a_sentence(page: Page) -> None:
     assert "Is `factordiff play` still running?" in page.evaluate(BROKEN_STREAM)
 
@@ -107,3 +116,7 @@ def test_on_a_phone_the_head_takes_one_row_and_one_for_the_verdict(pages: Watche
     assert height() < 100  # Stop beside Solve, the status below
     solved(page)
     assert height() < 100
+
+
+def test_settings_stay_unfolded_however_fast_the_next_choice_is(page: Page) -> None:
+    assert page.evaluate(FOLDED)
