@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from factordiff.arc.svg import expert_color
 from factordiff.cli import infill as _verb  # noqa: F401
 from factordiff.cli.app import app
+from factordiff.cli.infill_display import drawn
 from factordiff.errors import FactorDiffError
 from factordiff.experts import registry
 from factordiff.networks.store import build, save_expert
+from factordiff.team.infill import Infilled
 from factordiff.text.document import TextDocument, lines_of
 from tests.networks.small_networks import small, stir
 
@@ -56,6 +58,22 @@ def test_lines_are_filled_and_the_rest_stays(desk: Path) -> None:
     count = shown[1].count("a") + shown[6].count("a")
     assert f"a prose: {count} characters" in result.output
     assert "hidden characters as they were; prose + code, routing" in result.output
+
+
+def test_letters_stand_below_their_characters_where_a_line_is_too_long() -> None:
+    long = "a b " * 30  # broken by a terminal of 50 columns
+    text = f"{long}\nshort\n"
+    cells = len(text)
+    hidden = torch.zeros(cells, dtype=torch.bool)
+    hidden[[0, 49, 50, 119]] = True
+    who = torch.zeros(cells, dtype=torch.long)
+    who[[49, 119]] = 1
+    filled = Infilled(torch.zeros(cells, dtype=torch.long), hidden, who, 1)
+    rows = drawn(text, filled, False, 50).plain.split("\n")
+    assert rows == [
+        long[:50], "a" + " " * 48 + "b", long[50:100], "a", long[100:], " " * 19 + "b", "short", "",
+    ]  # fmt: skip
+    assert drawn(text, filled, False).plain.split("\n")[0] == long  # whole where nothing breaks it
 
 
 def test_a_share_of_the_characters(desk: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from factordiff.arc.svg import EXPERT_COLORS
 from factordiff.web.browser_site import IN_THE_BROWSER
 from factordiff.web.site import STATIC, modules_of
 
@@ -97,3 +98,8 @@ def test_who_decides_has_colors_that_no_cell_has() -> None:
     for place, expert in enumerate(found):
         for other in [*cells, *found[:place]]:
             assert math.dist(lab(expert), lab(other)) > 20, (expert, other)
+
+
+def test_an_expert_has_one_color_on_every_page_and_in_every_picture() -> None:
+    style = (STATIC / "page.css").read_text()
+    assert tuple(re.findall(r"--e\d: (#\w{6})", style)) == EXPERT_COLORS

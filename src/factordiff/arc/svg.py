@@ -18,8 +18,8 @@ from factordiff.arc.grid import Grid
 COLORS = (
     "#000000", "#0074d9", "#ff4136", "#2ecc40", "#ffdc00", "#aaaaaa", "#f012be", "#ff851b", "#7fdbff", "#870c25",
 )  # fmt: skip
-# In the order of the experts.
-EXPERT_COLORS = ("#2f7fd1", "#e8833a", "#3fae49", "#9b5fc0", "#c9a227", "#7a7a7a")
+# In the order of the experts: those of the pages (page.css), none of which is a color of a grid.
+EXPERT_COLORS = ("#2ba3a3", "#5f45c9", "#8a6a3f", "#c9b8f5", "#556b2f", "#f2c9b0")
 HIDDEN = "#e4e4e4"  # a masked cell, or one that nobody decided
 LINE = "#555555"
 INK = "#808080"  # reads on light and on dark pages

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from rich.color import Color
 from rich.console import Console
 from rich.status import Status
 from rich.style import Style
@@ -14,7 +15,7 @@ from rich.text import Text
 from torch import Tensor
 
 from factordiff.arc.svg import expert_color
-from factordiff.cli.terminal_grids import EXPERTS, colored
+from factordiff.cli.terminal_grids import EXPERTS, colored, is_light
 from factordiff.files import write_whole
 from factordiff.printable import visible
 from factordiff.team.infill import Document, Infilled, Progress, infill
@@ -56,14 +57,17 @@ def _fill_one(
         )
     text = document.shown(filled.x_0, hidden)
     in_color = colored(console)
-    console.print(drawn(text, filled, in_color), end="" if text.endswith("\n") else "\n")
-    console.print(legend(team, filled, document.unit, in_color))
+    # A terminal breaks what is too long for it: letters below must be broken with it, and sentences between words.
+    width = console.width if console.is_terminal else None
+    console.print(drawn(text, filled, in_color, width), end="" if text.endswith("\n") else "\n")
+    console.print(legend(team, filled, document.unit, in_color), soft_wrap=width is None)
     right = int((filled.x_0 == x_0)[hidden].sum())
     console.print(
         f"{right} of {int(hidden.sum())} hidden {document.unit} as they were; {' + '.join(team.names)}, "
         f"{team.method_name}, {filled.passes} passes, {time.perf_counter() - begun:.1f} s",
         style="dim",
         markup=False,
+        soft_wrap=width is None,
     )
     for remark in document.remarks(text):
         console.print(remark, style="dim", markup=False)
@@ -78,25 +82,46 @@ def _progress(status: Status, begun: float) -> Progress:
     return hear
 
 
-def drawn(text: str, filled: Infilled, in_color: bool) -> Text:
-    """The text; filled characters stand on their expert's color, or have its letter below where there are no colors."""
+def drawn(text: str, filled: Infilled, in_color: bool, width: int | None = None) -> Text:
+    """The text; filled characters stand on their expert's color, or have its letter below where there are no colors.
+
+    With letters below, lines are broken at `width`, so that each letter stands below its character.
+    """
     shown = Text()
     position = 0
     for line in lines_of(text):
         here = slice(position, position + len(line))
         hidden, who = filled.hidden[here].tolist(), filled.decided_by[here].tolist()
         position += len(line)
+        if not in_color:
+            shown.append(_with_letters(line, hidden, who, width))
+            continue
         for character, was_hidden, expert in zip(visible(line), hidden, who, strict=True):
-            if was_hidden and in_color:
+            if was_hidden:
                 style = Style(bold=True, reverse=expert < 0)
-                color = Style(bgcolor=expert_color(expert), color="black") if expert >= 0 else Style()
-                shown.append(character, style + color)
+                shown.append(character, style + (_on(expert_color(expert)) if expert >= 0 else Style()))
             else:
                 shown.append(character)
-        if not in_color and any(hidden):
-            marks = "".join(_mark(one, two) for one, two in zip(hidden, who, strict=True)).rstrip()
-            shown.append(("" if line.endswith("\n") else "\n") + marks + "\n")
     return shown
+
+
+def _on(color: str) -> Style:
+    return Style(bgcolor=color, color="black" if is_light(Color.parse(color)) else "bright_white")
+
+
+def _with_letters(line: str, hidden: Sequence[bool], who: Sequence[int], width: int | None) -> str:
+    """A line and below it who decided what was hidden, as many characters at a time as there is room for."""
+    if not any(hidden):
+        return visible(line)
+    marks = "".join(_mark(one, two) for one, two in zip(hidden, who, strict=True))
+    room = width or len(line)
+    length = len(line) if hidden[-1] else len(line.rstrip("\n"))  # the end of a line may have a letter too
+    parts = []
+    for start in range(0, length, room):
+        here = slice(start, start + room)
+        below = marks[here].rstrip()
+        parts.append(visible(line[here]).rstrip("\n") + "\n" + (below + "\n" if below else ""))
+    return "".join(parts)
 
 
 def _mark(was_hidden: bool, expert: int) -> str:

@@ -49,7 +49,7 @@ class Palette:
 
 
 ARC = Palette(COLORS, (0, 4, 9, 2, 11, 7, 13, 3, 14, 1), "0123456789", written=False)
-EXPERTS = Palette(EXPERT_COLORS, (12, 3, 10, 5, 11, 8), LETTERS)  # from the 63rd on letters come again
+EXPERTS = Palette(EXPERT_COLORS, (6, 5, 12, 10, 8, 3), LETTERS)  # from the 63rd on letters come again
 MARKS = Palette(("#303030", "#ff4136"), (0, 9), ".x")
 
 
@@ -185,7 +185,11 @@ def _color_of(console: Console, palette: Palette) -> Callable[[int], Color]:
 def _style(console: Console, palette: Palette, label: int) -> Style:
     """A label's color behind, and black or white, whichever is farther from it, for what is written over it."""
     behind = _color_of(console, palette)(label)
-    red, green, blue = behind.get_truecolor()
-    light = 0.299 * red + 0.587 * green + 0.114 * blue > 120
-    ink = Color.from_ansi(0 if light else 8 if label == 0 and palette is ARC else 15)
+    ink = Color.from_ansi(0 if is_light(behind) else 8 if label == 0 and palette is ARC else 15)
     return Style.from_color(ink, behind)
+
+
+def is_light(behind: Color) -> bool:
+    """Whether black is farther from a color than white."""
+    red, green, blue = behind.get_truecolor()
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 120

@@ -47,12 +47,12 @@ def _two(name: str, title: str, intro: str, *tasks: str) -> Story:
     )
 
 
-def _change(name: str, title: str, team: str, cells: Mapping[str, Cell]) -> Story:
+def _change(name: str, title: str, intro: str, team: str, cells: Mapping[str, Cell]) -> Story:
     """A wrong answer, one corrected cell, and the rest recomputed; `cells` are by task."""
     return Story(
         name,
         title,
-        "First the answer as it comes. Then one cell is corrected, and the rest is drawn anew.",
+        intro,
         tuple(StoryTask(task, cell=cell) for task, cell in cells.items()),
         (StoryRun("Before", team=team), StoryRun("One cell corrected", team=team, corrected=True)),
         "01",
@@ -104,12 +104,14 @@ STORIES = (
     _change(
         "change-its-mind",
         "Change its mind",
+        "First the answer as it comes. Then one cell is corrected, and the rest is drawn anew.",
         "full+full",
         {"e48d4e1a": (5, 0), "2281f1f4": (5, 0), "05269061": (1, 1)},
     ),
     _change(
         "one-cell",
         "One cell decides the pattern",
+        "Two specialists draw a pattern. Then one cell of it is corrected, and the rest is drawn anew.",
         "col+occ",
         {"05269061": (1, 1), "22eb0ac0": (9, 3)},
     ),
@@ -189,7 +191,7 @@ STORIES = (
     ),
     _against(
         "fast-or-exact",
-        "Twenty cells at once, or one by one",
+        "Many cells at once, or one by one",
         "The same team. One reveals a cell at a time; the other all cells of which it is sure at once.",
         (
             StoryRun("One by one", team="col+occ", reveal="exact"),

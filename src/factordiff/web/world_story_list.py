@@ -36,7 +36,7 @@ PASSAGES = {
 MOSAIC = Story(
     "mosaic",
     "Four tasks in one mosaic",
-    "Each quarter is a task with its own demonstrations. Each of four models was trained on one; nobody says which.",
+    "Each quarter is a task with its own examples. Each of four models was trained on one; nobody says which.",
     tuple(map(StoryMosaic, (6, 4, 8, 12))),
     (
         StoryRun("The surest decides", experts=QUARTERS, method="routing", reveal=FEW),
@@ -45,7 +45,7 @@ MOSAIC = Story(
     "01",
     {
         "01": "The surest gets {quarters 0} of 4 quarters right: a model can be sure of what it never learned. Who "
-        "predicts a quarter’s demonstrations decides it: all right, {owned 1} of 4 by the one trained on the task.",
+        "predicts a quarter’s examples decides it: all right, {owned 1} of 4 by the one trained on the task.",
         "11": "Both are right. Here the surest is also the one who knows.",
         "10": "The surest is right. Evidence gets {quarters 1} of 4 quarters right.",
         "00": "The surest gets {quarters 0} of 4 quarters right, evidence {quarters 1}.",

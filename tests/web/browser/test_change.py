@@ -132,7 +132,7 @@ def test_a_drawn_task_says_how_far_it_is_from_what_is_known(page: Page) -> None:
     told = page.locator("#familiarity")
     expect(told.locator("li")).to_have_count(2)
     numbers = [
-        [float(number) for number in re.findall(r"\d+\.\d+", one)]
+        [float(number) for number in re.findall(r"(?:: |tasks |than )(\d+(?:\.\d+)?)", one)]
         for one in told.locator("li").all_text_contents()
     ]
     assert all(len(one) == 3 and one[1] <= one[2] for one in numbers), (

@@ -72,6 +72,7 @@ def test_it_plays_itself_once_with_the_real_experts(
     expect(page.locator("#caption")).to_have_text(FIRST.captions["001"])
     assert chips(page)[2] == "✓ right"
     assert letters(page, 2) == {"A", "B"}
+    expect(page.locator(".story-panel .legend")).to_contain_text("Who decides each cell")
     expect(page.locator("#play")).to_have_attribute("aria-label", "Play")  # once, and no more
     expect(page.locator("[data-known]").first).to_have_text("120")
     page.locator(".story-panel").nth(2).locator(".letters .cell").nth(33).hover()

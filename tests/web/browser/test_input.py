@@ -62,7 +62,7 @@ def test_draw_a_task(page: Page) -> None:
     page.click('.swatch[aria-label^="3"]')
     first.locator(".cell").nth(4).click()
     assert colors(first.locator(".cell")) == [0, 0, 0, 0, 3, 0, 0, 0, 0]
-    rows = page.locator(".pair").first.get_by_label("Shown 1, input: rows")
+    rows = page.locator(".pair").first.get_by_label("Example 1, input: rows")
     rows.fill("5")
     rows.press("Enter")
     expect(page.locator(".pair").first.locator(".grid").first.locator(".cell")).to_have_count(15)

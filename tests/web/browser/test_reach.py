@@ -62,7 +62,7 @@ def test_keyboard_only(page: Page) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("8")
     grid = page.locator(".pair").first.locator(".grid").first
-    columns = int(page.locator(".pair").first.get_by_label("Shown 1, input: columns").input_value())
+    columns = int(page.locator(".pair").first.get_by_label("Example 1, input: columns").input_value())
     assert colors(grid.locator(".cell"))[columns + 1] == 8
     page.keyboard.press("Control+Enter")
     solved(page)

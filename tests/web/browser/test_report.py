@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,24 @@ from playwright.sync_api import BrowserContext, Page
 
 REPORT = Path(__file__).parents[3] / "docs" / "results" / "report.html"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+HEIGHTS = "images => images.map((image) => image.getBoundingClientRect().height)"
 UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true })"
 
 
+A4 = {"width": 718, "height": 1047}  # in pixels, within Chromium's margins
+
+
 @pytest.fixture
-def report(browser: BrowserContext) -> Iterator[Page]:
+def report(browser: BrowserContext, tmp_path: Path) -> Iterator[Page]:
+    """The report that is there, in the style of today."""
+    style = (files("factordiff.report") / "page.css").read_text()
+    styled = re.sub(
+        r"<style>.*?</style>", lambda _: f"<style>{style}</style>", REPORT.read_text(), flags=re.DOTALL
+    )
+    copy = tmp_path / "report.html"
+    copy.write_text(styled)
     page = browser.new_page()
-    page.goto(REPORT.as_uri())
+    page.goto(copy.as_uri())
     yield page
     page.close()
 
@@ -45,5 +58,10 @@ def test_on_paper_everything_is_unfolded_and_nothing_is_cut(report: Page) -> Non
     assert report.locator("details[open]").count() == folded > 0
     report.emulate_media(media="print")
     assert not report.locator("nav").is_visible()
+    report.set_viewport_size(A4)
+    assert report.evaluate(OVERFLOW) == 0
+    cell = report.locator("tbody td").first
+    assert cell.evaluate("cell => getComputedStyle(cell).display") == "table-cell"  # paper is no phone
+    assert all(height < 450 for height in report.locator("figure img").evaluate_all(HEIGHTS))
     report.evaluate("dispatchEvent(new Event('afterprint'))")
     assert report.locator("details[open]").count() == 0

@@ -48,7 +48,10 @@ async function run(path, request, onEvent, signal) {
   let ended = false;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      if (signal?.aborted) throw error;
+      return { done: true }; // the server went away
+    });
     if (done) break;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
@@ -59,7 +62,7 @@ async function run(path, request, onEvent, signal) {
       onEvent(event);
     }
   }
-  if (!ended) throw new Error("The connection ended before the answer came. Try again.");
+  if (!ended) throw new Error("The connection ended before the answer came. Is `factordiff play` still running?");
 }
 
 export const solve = (...asked) => run("solve", ...asked);

@@ -1,11 +1,11 @@
-// A task of one's own outlives a reload: it is kept in this browser until another task is opened.
+// The task outlives a reload: one of one's own as it is drawn, with its settings; of one that was chosen, its name.
 
 const KEY = "draft";
 
 export function keepDraft(state) {
-  if (!state.edited) { localStorage.removeItem(KEY); return; }
-  const { task, edited, test, given, settings } = state;
-  localStorage.setItem(KEY, JSON.stringify({ version: state.version, task, edited, test, given, settings }));
+  const { version, task, edited, test, given, settings } = state;
+  const { id, source, number } = task;
+  localStorage.setItem(KEY, JSON.stringify(edited ? { version, task, edited, test, given, settings } : { version, task: { id, source, number } }));
 }
 
 export function keptDraft() {

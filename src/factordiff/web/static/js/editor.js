@@ -65,7 +65,7 @@ export class TaskEditor {
   #pair(key, pair, number) {
     const asked = key === "test";
     const chosen = asked && number === this.state.test;
-    const title = asked ? (this.state.task.content.test.length > 1 ? `Asked ${number + 1}` : "Asked") : `Shown ${number + 1}`;
+    const title = asked ? (this.state.task.content.test.length > 1 ? `Asked ${number + 1}` : "Asked") : `Example ${number + 1}`;
     const head = element("div", { class: "pair-head" }, title);
     if (asked && this.state.task.content.test.length > 1) {
       head.append(element("button", {

@@ -6,6 +6,9 @@ import { sayMargin } from "./margins.js";
 
 const percent = (thousandths) => `${(thousandths / 10).toFixed(1)} %`;
 
+// Whether what routing compares is another number than the margin that is shown.
+const isOther = (compared, logDoubt) => compared !== null && Math.abs(compared - logDoubt) > 0.02;
+
 // What is said beside a name: who decides, or how much each counts where several do.
 function part(speaks, hundredths) {
   const counts = hundredths > 0 && hundredths < 99;
@@ -24,7 +27,7 @@ function voice(picture, name, place, said, at, compared, speaks, hundredths) {
   });
   const share = shares.find(([value]) => value === best[at]);
   const words = [`${picture.name(best[at])}${share ? ` ${percent(share[1])}` : ""}`, sayMargin(log_doubt[at])];
-  if (compared !== null && Math.abs(compared - log_doubt[at]) > 0.02) words.push(`compared as ${sayMargin(compared).replace("margin ", "")}`);
+  if (isOther(compared, log_doubt[at])) words.push(`compared as ${sayMargin(compared).replace("margin ", "")}`);
   return element("div", { class: "voice" },
     element("div", { class: "voice-head" }, dot, name, part(speaks, hundredths)),
     bars.length ? element("div", { class: "bars", "aria-hidden": true }, ...bars) : null,
@@ -36,7 +39,7 @@ export function inspect(root, run, cell, index, picture = GRID) {
   root.classList.toggle("empty", !run || cell === null || !run.steps.length);
   if (root.classList.contains("empty")) {
     root.replaceChildren(element("h3", {}, `Look at a ${picture.unit}`),
-      element("p", { class: "hint" }, `Point at ${picture.which}, or walk there with the arrow keys: every expert’s distribution appears here.`));
+      element("p", { class: "hint" }, `Point at ${picture.which}, tap it or walk there with the arrow keys: what every expert says there, and how sure it is.`));
     return;
   }
   const title = element("h3", {}, picture.where(cell));
@@ -53,5 +56,7 @@ export function inspect(root, run, cell, index, picture = GRID) {
     return voice(picture, run.experts[expert], expert, one, place, step.compared?.[number][place] ?? null, step.routing?.[place] === number, step.weights?.[number][place]);
   });
   if (!step.routing && step.experts.length > 1) parts.push(voice(picture, "together", null, step.composed, place, null, true));
-  root.replaceChildren(title, element("p", { class: "hint" }, said), ...parts);
+  const others = step.experts.some((one, number) => isOther(step.compared?.[number][place] ?? null, one.log_doubt[place]));
+  root.replaceChildren(title, element("p", { class: "hint" }, said), ...parts,
+    element("p", { class: "hint note" }, `Margin: how far the likeliest ${picture.stands} is ahead of the next, from 0 to 1.${others ? " Compared is the margin at the expert’s temperature, over the cell’s factor." : ""}`));
 }

@@ -17,6 +17,7 @@ class Picture {
 class Cells extends Picture {
   unit = "cell";
   which = "a cell of any map";
+  stands = "color";
 
   name(value) { return COLOR_NAMES[value]; }
   short(value) { return String(value); }
@@ -38,6 +39,7 @@ const SIGNS = { "\n": "↵", " ": "␣" };
 class Characters extends Picture {
   unit = "character";
   which = "a character that was hidden";
+  stands = "character";
 
   name(value) { return NAMES[this.letters[value]] ?? `“${this.letters[value]}”`; }
   short(value) { return SIGNS[this.letters[value]] ?? this.letters[value]; }

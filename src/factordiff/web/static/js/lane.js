@@ -25,7 +25,7 @@ export class Lane {
     this.second = new SecondPanel();
     this.verdict = element("p", { class: "verdict" });
     this.mapTitle = element("span", {}, "Who decides");
-    this.mapNote = element("p", { class: "hint" }, "faint: open");
+    this.mapNote = element("p", { class: "hint" });
     this.legend = element("div", { class: "legend" });
     const title = `${compared ? `${"AB"[number]} · ` : ""}${this.settings.method}`;
     this.root = element("article", { class: "lane", "aria-label": `${title}: ${this.settings.experts.join(", ")}` },
@@ -38,6 +38,7 @@ export class Lane {
           element("div", { class: "panel" },
             element("div", { class: "panel-title" }, element("span", { class: `dot x${place}` }), this.settings.experts[place], " ", element("small", {}, "says")),
             view.root)),
+          element("p", { class: "hint voices-note" }, "What each expert says: the fainter, the less sure it is."),
           this.second.root)));
   }
 
@@ -81,7 +82,7 @@ export class Lane {
       if (looked === cell) marks.push("looked");
       this.grid.set(cell, { value, classes: marks.join(" "), label: `${value === MASK ? "hidden" : COLOR_NAMES[value]}${given[cell] != null ? ", fixed" : ""}${marks.includes("miss") ? ", not the right one" : ""}` });
       this.#showMap(cell, step, decided.get(cell), looked);
-      this.#showVoices(cell, step, x, looked);
+      this.#showVoices(cell, step, decided.get(cell), x, looked);
     }
     this.#words(at, final);
   }
@@ -103,23 +104,32 @@ export class Lane {
     this.map.set(cell, { value: this.run.placeOf(now.step, 0), kind: "x", text: "", sure: Math.max(sure * 0.9, 0.05), classes: "faint" + extra, label: `margin ${sure.toFixed(2)}` });
   }
 
-  #showVoices(cell, step, x, looked) {
+  // What each expert says; of a decided cell, what it said when that was decided.
+  #showVoices(cell, step, word, x, looked) {
     const extra = looked === cell ? " looked" : "";
-    const here = step ? step.cells.indexOf(cell) : -1;
+    const asked = word?.step ?? step;
+    const here = word?.place ?? (step ? step.cells.indexOf(cell) : -1);
     this.voices.forEach((view, place) => {
-      const index = step ? step.experts.findIndex((_, number) => this.run.placeOf(step, number) === place) : -1;
+      const index = asked ? asked.experts.findIndex((_, number) => this.run.placeOf(asked, number) === place) : -1;
       if (here < 0 || index < 0) {
         view.set(cell, { value: x[cell], classes: `known${extra}`, label: x[cell] === MASK ? "not asked" : `${COLOR_NAMES[x[cell]]}, already there` });
         return;
       }
-      const voice = step.experts[index];
+      const voice = asked.experts[index];
       view.set(cell, { value: voice.best[here], sure: marginOf(voice.log_doubt[here]), classes: `faint${extra}`, label: `${COLOR_NAMES[voice.best[here]]}, ${sayMargin(voice.log_doubt[here])}` });
     });
   }
 
+  // How to read the map.
+  #note(final) {
+    if (!this.steps.length) return "";
+    if (!this.run.routed) return "The stronger the color, the larger the margin: how far the likeliest color is ahead of the next.";
+    return [final ? "" : "Faint: not decided yet.", this.run.weighted ? "Ringed: shared." : ""].join(" ").trim();
+  }
+
   #words(at, final) {
     this.mapTitle.textContent = this.steps.length && !this.run.routed ? "How sure" : "Who decides";
-    this.mapNote.textContent = this.steps.length && !this.run.routed ? "the margin" : this.run.weighted ? "faint: open, ringed: shared" : "faint: open";
+    this.mapNote.textContent = this.#note(final);
     const counts = this.settings.experts.map(() => 0);
     for (const { step, place } of this.run.decided(at).values()) if (step.routing) counts[step.routing[place]]++;
     this.legend.replaceChildren(...(this.run.routed || !this.steps.length ? this.settings.experts.map((name, place) => {

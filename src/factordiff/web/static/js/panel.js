@@ -33,6 +33,9 @@ class Panel {
     this.#judge(over);
   }
 
+  // Below a picture of who decides: what it shows, and how much went to whom.
+  say(entries) { this.legend.replaceChildren(element("b", {}, `Who decides each ${this.picture.unit}`), ...entries); }
+
   wrong() { return this.run.wrongCells(this.picture.right, this.picture.side); }
 
   #judge(over) {
@@ -86,7 +89,7 @@ class GridPanel extends Panel {
       const weight = share === null ? "" : `, counts ${share} %`;
       this.map.set(index, { value: expert, kind: "x", text: LETTERS[expert], sure: share === null ? null : share / 100, classes, label: `${LETTERS[expert]}, ${run.experts[expert]}${weight}` });
     }
-    this.legend.replaceChildren(...run.experts.map((_, place) => element("span", {},
+    this.say(run.experts.map((_, place) => element("span", {},
       element("span", { class: `dot x${place}`, "aria-hidden": true }), `${LETTERS[place]}: ${picture.many(counts[place])}`)));
   }
 }
@@ -130,7 +133,7 @@ class TextPanel extends Panel {
       });
     }
     const entry = (speaker, name) => element("span", {}, element("span", { class: `ch by-${speaker}`, "aria-hidden": true }, "a"), `${name}: ${picture.many(counts.get(speaker))}`);
-    this.legend.replaceChildren(...run.experts.map((_, place) => entry(place, LETTERS[place])), entry("shared", "shared"));
+    this.say([...run.experts.map((_, place) => entry(place, LETTERS[place])), entry("shared", "shared")]);
   }
 }
 

@@ -29,12 +29,25 @@ function drawGrid(pen, view, left, top, title) {
       pen.arc(x + CELL / 2 - 0.5, y + CELL / 2 - 0.5, CELL / 4, 0, 7);
       pen.stroke();
     }
+    if (cell.classList.contains("miss") || cell.classList.contains("other")) drawCorner(pen, x + CELL - 1, y, look.getPropertyValue("--mark"));
     if (cell.classList.contains("fresh")) {
       pen.strokeStyle = "#fff";
       pen.lineWidth = 2;
       pen.strokeRect(x + 1, y + 1, CELL - 3, CELL - 3);
     }
   });
+}
+
+// The mark of a cell that is wrong, or other than in attempt 1: a corner with a white edge.
+function drawCorner(pen, right, top, color) {
+  for (const [size, fill] of [[7, "#fff"], [5, color]]) {
+    pen.fillStyle = fill;
+    pen.beginPath();
+    pen.moveTo(right - size, top);
+    pen.lineTo(right, top);
+    pen.lineTo(right, top + size);
+    pen.fill();
+  }
 }
 
 const shade = (style) => (style.colorScheme === "dark" || matchMediaDark() ? "#232936" : "#dfdcd3");

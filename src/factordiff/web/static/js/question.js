@@ -18,7 +18,8 @@ function drawTask({ task, kind }) {
   const pair = (title, { input, output }, asked = false) => element("div", { class: `small-pair${asked ? " asked" : ""}`, role: "group", "aria-label": title },
     element("h3", {}, title),
     element("div", { class: "small-grids" }, grid(input, `${title}, input`, kind), element("span", { class: "arrow", "aria-hidden": true }, "→"), grid(output, `${title}, ${asked ? "right answer" : "output"}`, kind)));
-  return [...task.train.map((one, number) => pair(`Shown ${number + 1}`, one)), pair("Asked, and what is right", task.test[0], true)];
+  return [element("p", { class: "hint" }, "The task: find the rule in the examples, and apply it."),
+    ...task.train.map((one, number) => pair(`Example ${number + 1}`, one)), pair("Asked, and the right answer", task.test[0], true)];
 }
 
 // Everything that stands there; prose and what was hidden look different.

@@ -5,6 +5,9 @@ import { COLOR_NAMES, GridView, element } from "./grid.js";
 const FIRST = 0.2; // attempt 1 once more is about a fifth of the work
 const LAST = 0.9; // one more run follows only where the first others agree with it
 
+// The library counts rows and columns from 0, the page from 1.
+const fromOne = (reason) => reason.replace(/row (\d+), column (\d+)/, (_, row, column) => `row ${Number(row) + 1}, column ${Number(column) + 1}`);
+
 // The share of the work that is done, from what the runs say one after the other; it never goes back.
 export class Share {
   constructor() { Object.assign(this, { run: 0, ended: false, share: 0 }); }
@@ -24,8 +27,8 @@ export class SecondPanel {
     this.root = element("div", { class: "panel second", hidden: true });
   }
 
-  #fill(note, ...parts) {
-    this.root.replaceChildren(element("div", { class: "panel-title" }, "Attempt 2 ", element("small", {}, note)), ...parts);
+  #fill(...parts) {
+    this.root.replaceChildren(element("div", { class: "panel-title" }, "Attempt 2"), ...parts);
   }
 
   wait() {
@@ -34,7 +37,7 @@ export class SecondPanel {
     this.share = new Share();
     this.bar = element("progress", { max: 1, value: 0, "aria-label": "Attempt 2" });
     this.left = element("p", { class: "hint" }, "asking the team again");
-    this.#fill("the best other answer", this.bar, this.left);
+    this.#fill(this.bar, this.left);
   }
 
   progress(event) {
@@ -44,13 +47,13 @@ export class SecondPanel {
     this.left.textContent = seconds < 1 ? "asking the team again" : `about ${Math.round(seconds)} s left`;
   }
 
-  fail(sentence) { this.#fill("", element("p", { class: "hint" }, sentence)); }
+  fail(sentence) { this.#fill(element("p", { class: "hint" }, sentence)); }
 
   // second: the event that brought it; grid: attempt 1
   show(second, grid) {
     this.view = null;
     if (!second.grid) {
-      this.#fill("none", element("p", { class: "hint" }, "The team has no other answer."));
+      this.#fill(element("p", { class: "hint" }, "The team has no other answer."));
       return;
     }
     const { grid: rows, reason, right } = second;
@@ -65,8 +68,8 @@ export class SecondPanel {
     this.view.root.style.width = `${rows[0].length * 10}%`; // cells as large as those of the other maps
     const verdict = right === null ? null : element("b", { class: right ? "right" : "wrong" }, right ? "right" : "not right");
     const far = alike ? `${differing} ${differing === 1 ? "cell differs" : "cells differ"}` : `${rows.length} × ${rows[0].length}`;
-    this.#fill("the best other answer", this.view.root,
+    this.#fill(this.view.root,
       element("p", { class: "verdict" }, verdict, verdict ? " · " : null, far),
-      element("p", { class: "hint" }, `What the team answers ${reason}.`));
+      element("p", { class: "hint" }, `What the team answers ${fromOne(reason)}.`));
   }
 }

@@ -47,7 +47,7 @@ export const isTeam = (team, settings) => team.experts.join() === settings.exper
 
 export class SettingsForm {
   constructor(lane, about, onChange) {
-    Object.assign(this, { lane, about, onChange, unfolded: false, picking: false });
+    Object.assign(this, { lane, about, onChange, picking: false });
     this.root = element("fieldset");
   }
 
@@ -56,7 +56,7 @@ export class SettingsForm {
   show(settings, compared) {
     Object.assign(this, { settings, compared });
     const focused = this.root.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-    const details = element("details", { class: "fold", open: this.unfolded, ontoggle: (event) => { this.unfolded = event.target.open; } },
+    const details = element("details", { class: "fold", open: this.root.querySelector(".fold")?.open },
       element("summary", { "data-name": "fold" }, "Settings"), this.#fields());
     this.root.replaceChildren(element("legend", {}, compared ? `Method ${"AB"[this.lane]}` : "Who and how"),
       element("div", { class: "choices" }, this.#who(), this.#how()), this.#experts(),

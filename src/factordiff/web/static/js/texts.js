@@ -132,7 +132,7 @@ function summary() {
   if (!run.answer) return "No answer.";
   const total = picture.start.filter((value) => value === picture.mask).length;
   const { passes, seconds } = run.answer;
-  return `${total - panels[0].wrong().length} of ${many(total, "hidden character")} as they were · ${passes.executed} passes · ${seconds.toFixed(1)} s`;
+  return `${total - panels[0].wrong().length} of ${many(total, "hidden character")} right · ${passes.executed} passes · ${seconds.toFixed(1)} s`;
 }
 
 // Something changed: a reload is to find it, and what is shown may be the answer to something else.
@@ -230,7 +230,7 @@ async function begin() {
   editor = new TextEditor(by("editor"), about.letters, about.longest, edited);
   form = new SettingsForm(0, about, changed);
   by("settings").replaceChildren(form.root);
-  by("example").replaceChildren(...[["", "a text of your own"], ...about.examples.map(({ name }) => [name, `the story’s “${name}”`])].map(([value, text]) => {
+  by("example").replaceChildren(...[["", "a text of your own"], ...about.examples.map(({ name }) => [name, `example “${name}”`])].map(([value, text]) => {
     const option = document.createElement("option");
     Object.assign(option, { value, textContent: text });
     return option;

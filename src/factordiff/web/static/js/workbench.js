@@ -19,7 +19,7 @@ import { checkedState, freshState, fromLink, keptState, otherWay, readTask, requ
 import { Undo } from "./undo.js";
 
 const by = (id) => document.getElementById(id);
-const FIRST_TASKS = ["0ca9ddb6", "23581191", "d90796e8"]; // colorful ones
+const FIRST_TASKS = ["c3e719e8", "0ca9ddb6", "23581191"]; // colorful ones; of the first, two specialists decide about half each
 
 let state = null;
 let lanes = [];
@@ -94,7 +94,7 @@ function noted() {
 // Go back or forward; a run that was seen with that very request comes back with it.
 function travel(to) {
   if (!to) return;
-  stop();
+  abandon();
   Object.assign(state, to);
   by("undo").disabled = !undo.past.length;
   by("redo").disabled = !undo.future.length;
@@ -125,7 +125,7 @@ function stale() {
 
 // Another task or another set of lanes: nothing on the stage belongs to it.
 function clearStage() {
-  stop();
+  abandon();
   player.reset(false);
   newLanes();
   guide.hide();
@@ -188,6 +188,13 @@ const keyOf = (lane) => JSON.stringify(askOf(lane));
 function stop() {
   running?.abort();
   trying?.abort();
+}
+
+// Stop, and forget about it: what is on the stage will be something else.
+function abandon() {
+  stop();
+  running = trying = null;
+  by("stop").hidden = true;
 }
 
 async function solve() {
@@ -394,22 +401,23 @@ async function openLink(packed) {
   if (step !== null) player.go(step);
 }
 
-// What the address describes, or the task that was being drawn, or the first task.
+// What the address describes, or the task that was there last, or the first task.
 async function restore() {
   const asked = new URLSearchParams(location.hash.slice(1));
+  let first = { id: FIRST_TASKS.find((id) => listing.some((one) => one.id === id)) ?? listing[0].id, source: "rearc", number: 0 };
   try {
     if (asked.has("s")) { await openLink(asked.get("s")); return; }
     if (asked.has("story")) { await openStory(asked.get("story")); return; }
     const draft = keptDraft();
-    if (draft) { take(checkedState(draft, about)); return; }
+    if (draft?.task?.content) { take(checkedState(draft, about)); return; }
+    if (listing.some((one) => one.id === draft?.task?.id)) first = draft.task;
   } catch (error) {
     complain(error);
     if (state) return;
   }
   state = freshState(about);
   showSettings();
-  const first = FIRST_TASKS.find((id) => listing.some((one) => one.id === id)) ?? listing[0].id;
-  await openTask(first, "rearc", 0);
+  await openTask(first.id, first.source, first.number);
 }
 
 async function begin() {
