@@ -62,7 +62,7 @@ navigation = {
         ],
         "The paper": [
             "From the paper to the code <docs/paper-map>",
-            "What the paper leaves open <docs/faq>",
+            "Questions and answers <docs/faq>",
         ],
         "Reference": [
             "API reference <docs/api/README>",
