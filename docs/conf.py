@@ -45,6 +45,7 @@ navigation = {
             "Sampling fast <docs/sampling>",
             "Routers <docs/routers>",
             "Playground <docs/playground>",
+            "Its server and API <docs/playground-api>",
         ],
         "Bring your own": [
             "Your own expert <docs/own-expert>",
