@@ -41,16 +41,17 @@ navigation = {
     "README": {
         "Use it": [
             "Guide <docs/guide>",
-            "Methods <docs/methods>",
-            "Sampling fast <docs/sampling>",
-            "Routers <docs/routers>",
             "Playground <docs/playground>",
+            "Its server and API <docs/playground-api>",
+            "Worlds: which method when <docs/worlds>",
+            "Methods <docs/methods>",
+            "Routers <docs/routers>",
+            "Sampling fast <docs/sampling>",
         ],
         "Bring your own": [
             "Your own expert <docs/own-expert>",
             "Your own data <docs/own-data>",
             "Language models <docs/language-models>",
-            "Worlds <docs/worlds>",
         ],
         "What was found": [
             "Results <docs/results/README>",
@@ -62,7 +63,7 @@ navigation = {
         ],
         "The paper": [
             "From the paper to the code <docs/paper-map>",
-            "What the paper leaves open <docs/faq>",
+            "Questions and answers <docs/faq>",
         ],
         "Reference": [
             "API reference <docs/api/README>",

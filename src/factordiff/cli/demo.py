@@ -25,7 +25,9 @@ WIDE = 100  # columns that leave room for a reading of each line
 def demo(
     toy: Annotated[bool, Option("--toy", help="Tiny exact worlds in place of ARC grids.")] = False,
     world: Annotated[str, Option(help="A world of `factordiff worlds`, such as sudoku.")] = "",
-    experts: Annotated[str, Option(help="Names or folders, in place of the paper's specialists.")] = "",
+    experts: Annotated[
+        str, Option(help="Names or folders, in place of trans-color,trans-occ; with --world NAME=FOLDER.")
+    ] = "",
     out: Annotated[Path, Option(help="Where the picture and the animation go.")] = Path("."),
     draws: Annotated[
         int, Option(help="With --toy: particles drawn for each Monte Carlo line of the table.")

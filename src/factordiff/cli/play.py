@@ -24,7 +24,7 @@ def play(
     experts: Annotated[
         str,
         Option(
-            help="Names or folders of experts, joined by commas; by default the shipped ones of the paper's tables."
+            help="Names or folders of experts, joined by commas. By default trans-full,conv-full,trans-color,trans-occ."
         ),
     ] = "",
     port: Annotated[int, Option(help="0 takes any free port.")] = 8000,

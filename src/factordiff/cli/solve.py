@@ -34,7 +34,10 @@ def solve(
         ),
     ] = None,
     team: Annotated[
-        str, Option(help="A whole team with its numbers: full+full, occ+full, col+occ, or a file.")
+        str,
+        Option(
+            help="A whole team with its numbers: full+full, occ+full, col+occ, col+occ-default-head, or a file."
+        ),
     ] = "",
     method: Annotated[str, Option(help="How they answer together; see the guide.")] = "routing",
     reveal: Annotated[

@@ -124,6 +124,9 @@ def train(
 
     Data of your own: factordiff train sequence --source words.npz --out runs/words
 
+    What is not given is the preset's: `paper` is the paper's network, `fast` that of the shipped experts, `tiny` runs
+    on a laptop, `sequence` is for data without a grid.
+
     Stop it with --max-minutes, Ctrl-C or a kill, and go on with the same command and --resume.
 
     Exit codes:
