@@ -16,7 +16,7 @@ from factordiff.engine.checked import in_words
 from factordiff.engine.cuda_graph_step import CudaGraphStep
 from factordiff.engine.expert_batch import ExpertBatch, part_of
 from factordiff.engine.fast_network import fast_form
-from factordiff.engine.progress import Filled
+from factordiff.engine.progress import FilledCells
 from factordiff.engine.queue import Queue, in_order
 from factordiff.engine.threads import GoOn, side_by_side, threads_for
 from factordiff.errors import InvalidInput
@@ -121,7 +121,10 @@ class Engine:
         mask, window = experts[0].vocabulary.mask, rule.window(x_t.shape[1])
         leaving = sizes is not None and not trace
         parts = 1 if trace or self.compiled else threads_for(experts, x_t.device, min(self.threads, slots))
-        passes, filled = Passes(len(x_t), x_t.device), Filled(on_step, particles * int((x_t == mask).sum()))
+        passes, filled = (
+            Passes(len(x_t), x_t.device),
+            FilledCells(on_step, particles * int((x_t == mask).sum())),
+        )
         story = Trace(mask, x_t.tolist()) if trace else None
 
         def decode(part: int, go_on: GoOn) -> Decoded:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-class Filled:
+class FilledCells:
     """Adds up what the parts of a request have filled, and tells whoever asked."""
 
     def __init__(self, on_step: Callable[[int, int], None] | None, total: int) -> None:
