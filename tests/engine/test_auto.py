@@ -57,7 +57,10 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
         (CUDA, COMPILE_FROM, 1, Engine(BatchSizes.for_graphs(GPU_ROWS), compiled=True, cuda_graph=True)),
     ],
 )
-def test_the_choice(device: torch.device, rows: int, particles: int, expected: Engine) -> None:
+def test_the_choice(
+    device: torch.device, rows: int, particles: int, expected: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     assert AutoEngine().chosen(TOLD, device, rows, particles) == expected
 
 

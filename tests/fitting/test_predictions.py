@@ -15,6 +15,7 @@ from factordiff.errors import DataError, InvalidInput
 from factordiff.fitting.data import FittingData, as_data, read_data
 from factordiff.fitting.predictions import RATES, predict
 from tests.fitting.worlds import halves
+from tests.networks.small_networks import condition, partly_masked, small
 from tests.toy import CELLS, EXPERTS
 
 
@@ -77,6 +78,26 @@ def test_what_is_kept_is_not_asked_again(tmp_path: Path) -> None:
     assert torch.equal(again.log_density, whole.log_density)
     (tmp_path / "passes-00000.safetensors").write_bytes(b"cut")
     assert torch.equal(predict(experts, data, batch=8, folder=tmp_path).log_probs, whole.log_probs)
+
+
+def test_no_gradients_are_kept_and_threads_give_the_same_rows() -> None:
+    """A module that is not frozen would keep every pass in memory; parts by several threads are the same rows."""
+    network = small("trans-ir")
+    assert network.vector.requires_grad
+    items = 11
+    data = FittingData(partly_masked(items) % 10, condition(items))
+    plain = predict([network], data, batch=3)
+    assert not plain.log_probs.requires_grad
+    told: list[tuple[int, int]] = []
+    torch.set_num_threads(2)
+    try:
+        threads = predict([network], data, batch=3, on_pass=lambda *step: told.append(step))
+    finally:
+        torch.set_num_threads(1)  # as tests have it
+    assert not threads.log_probs.requires_grad
+    assert torch.equal(threads.item, plain.item)
+    assert torch.allclose(threads.log_probs, plain.log_probs, atol=1e-5)
+    assert told == [(6 * 4, 11 * 4), (11 * 4, 11 * 4)]
 
 
 class Broken:

@@ -23,10 +23,8 @@ from factordiff.sampling.samples import Samples
 from factordiff.types import LARGE
 
 CPU_ROWS = 32  # more save calls, but what passes compute on the way no longer fits the cache
-THREAD_ROWS, FEWEST = (
-    16,
-    8,
-)  # a thread with rows of its own: so many are best, and fewer than these not worth it
+THREAD_ROWS = 16  # rows in flight of a thread that has its own
+FEWEST = 8  # rows that are worth a thread
 GPU_ROWS = 1_100
 # Compiling and recording two experts takes the better part of a minute, in which plain passes answer about this many.
 COMPILE_FROM = 20_000
@@ -42,8 +40,8 @@ RECORDED_BYTES = 2**29
 class AutoEngine:
     """Batches of a fixed number of rows everywhere; on a GPU compiled and recorded steps where they pay.
 
-    On a CPU experts that may be asked so have as many threads, each with rows of its own, as torch would take.
-    `compiled` says by hand whether they do.
+    `compiled` says by hand whether they do. On a CPU experts that may be asked so have as many threads, each with rows
+    of its own, as torch would take.
     """
 
     compiled: bool | None = None

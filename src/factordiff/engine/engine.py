@@ -121,10 +121,8 @@ class Engine:
         mask, window = experts[0].vocabulary.mask, rule.window(x_t.shape[1])
         leaving = sizes is not None and not trace
         parts = 1 if trace or self.compiled else threads_for(experts, x_t.device, min(self.threads, slots))
-        passes, filled = (
-            Passes(len(x_t), x_t.device),
-            FilledCells(on_step, particles * int((x_t == mask).sum())),
-        )
+        passes = Passes(len(x_t), x_t.device)
+        filled = FilledCells(on_step, particles * int((x_t == mask).sum()))
         story = Trace(mask, x_t.tolist()) if trace else None
 
         def decode(part: int, go_on: GoOn) -> Decoded:

@@ -74,7 +74,6 @@ class Predictions:
         return log_prob_at(self.log_probs, self.x_0)
 
 
-@torch.no_grad()
 def check_answers(data: FittingData, experts: Sequence[Expert]) -> None:
     """Refuse what is no value that these experts know, at any cell."""
     check_tokens(data.answers, experts)
@@ -82,6 +81,7 @@ def check_answers(data: FittingData, experts: Sequence[Expert]) -> None:
         raise InvalidInput("data: expected whole answers, some cells are masked; leave them out by `asked`")
 
 
+@torch.no_grad()
 def predict(
     experts: Sequence[Expert],
     data: FittingData,
