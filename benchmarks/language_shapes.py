@@ -64,15 +64,8 @@ def beside_models(
         for _ in range(how.steps):
             if ours:
                 state, _ = step(state, forward, METHODS[method], rule)
-                continue
-            asked = rule.candidates(state)
-            places = asked.flatten().nonzero().squeeze(-1)
-            kept = [model.log_probs_at_places(state.x_t, None, places) for model in models]
-            done = torch.zeros_like(asked).scatter(1, asked.to(torch.uint8).argmax(1, keepdim=True), True)
-            state = replace(
-                state, x_t=torch.where(done, 0, state.x_t)
-            )  # as many cells left as in a step of ours
-            del kept
+            else:
+                state = passes_about_candidates(models, state, rule)
         return time.perf_counter() - start + _finish(device), _peak(device)
 
     side(True), side(False)  # they warm up
@@ -90,6 +83,16 @@ def beside_models(
     }
 
 
+def passes_about_candidates(models: list[LladaShaped], state: SamplerState, rule: ByBlock) -> SamplerState:
+    """Every model about the cells of which a step asks, and nothing else; the state then has as many cells left."""
+    asked = rule.candidates(state)
+    places = asked.flatten().nonzero().squeeze(-1)
+    said = [model.log_probs_at_places(state.x_t, None, places) for model in models]
+    del said
+    done = torch.zeros_like(asked).scatter(1, asked.to(torch.uint8).argmax(1, keepdim=True), True)
+    return replace(state, x_t=torch.where(done, 0, state.x_t))
+
+
 def whole_runs(
     engine: Engine | AutoEngine,
     models: list[LladaShaped],
@@ -101,9 +104,8 @@ def whole_runs(
 ) -> dict[str, Any]:
     """The same by an engine: what a longer run takes beyond a shorter one is the time of its further steps.
 
-    So start and recording are left out. A recorded step asks experts about its window, the whole block, and
-    `passes_of_windows_s` are such passes alone, one behind the other without a wait. `how` is empty for a step that is
-    not recorded.
+    So start and recording are left out. The passes alone are those that its steps make, one behind the other without a
+    wait: a recorded step asks about its window, the whole block. `how` is empty for a step that is not recorded.
     """
     mask, kept, rule = models[0].vocabulary.mask, "", ByBlock(how.length, how.steps)
     # Drawn tokens on both sides: rows of one value alone are multiplied faster than text is.
@@ -122,13 +124,16 @@ def whole_runs(
     def passes() -> float:
         x_t = given.clone()
         x_t[:, : how.length] = mask
-        window = recorded_window(rule, METHODS[method], mask, how.positions)
-        assert window is not None
-        cells = window.cells(SamplerState.begin(x_t, mask, len(models)))
-        places = AskedCells.of_window(cells, how.positions).places
+        state = SamplerState.begin(x_t, mask, len(models))
+        places = None
+        if kept and (window := recorded_window(rule, METHODS[method], mask, how.positions)) is not None:
+            places = AskedCells.of_window(window.cells(state), how.positions).places
         _finish(device)
         start = time.perf_counter()
         for _ in range(how.steps):
+            if places is None:
+                state = passes_about_candidates(models, state, rule)
+                continue
             said = [model.log_probs_at_places(x_t, None, places) for model in models]
             del said
         return time.perf_counter() - start + _finish(device)
@@ -138,12 +143,14 @@ def whole_runs(
     spent = [(run(3), run(1), passes()) for _ in range(rounds)]
     longer, shorter, alone = (median(each) / how.steps for each in zip(*spent, strict=True))
     ours = (longer - shorter) / 2
-    return {"batch": batch, "method": method, "passes_of_windows_s": alone, "step_s": ours, "how": kept}
-
-
-def over(row: dict[str, Any], passes_s: float) -> dict[str, Any]:
-    """A row of `whole_runs` beside the passes that its steps make."""
-    return {**row, "passes_s": passes_s, "composition_over_passes": row["step_s"] / passes_s - 1}
+    return {
+        "batch": batch,
+        "method": method,
+        "passes_s": alone,
+        "step_s": ours,
+        "composition_over_passes": ours / alone - 1,
+        "how": kept,
+    }
 
 
 def beside_a_shape(
@@ -165,14 +172,11 @@ def beside_a_shape(
     print(f"two models of {models[0].parameters:,} parameters each, {shape}", flush=True)
     for batch, method in product(batches, methods):
         given = (models, device, batch, method, rounds, how)
-        plain = beside_models(*given)
-        show(shape, "plain", plain)
+        show(shape, "plain", beside_models(*given))
         recording = Engine(batch, cuda_graph=device.type == "cuda")
         engines = {"unrecorded": Engine(batch), "recorded": recording, "chosen": AutoEngine()}
         for form in forms:
-            row = whole_runs(engines[form], *given)
-            # Beside its own passes: those of its windows if it was recorded, else of the candidates.
-            show(shape, form, over(row, row["passes_of_windows_s"] if row["how"] else plain["passes_s"]))
+            show(shape, form, whole_runs(engines[form], *given))
 
 
 def show(shape: str, form: str, row: dict[str, Any]) -> None:
