@@ -115,6 +115,29 @@ def test_indexing_and_moving_keep_the_sizes() -> None:
     assert "sizes unknown" in repr(condition(1))
 
 
+def test_a_demonstration_left_out_takes_its_sizes_along() -> None:
+    """Hidden and asked about, its input brings its own size; nothing of it stays among the others."""
+    whole = told(3)
+    assert whole.inside is not None
+    masks = whole.inside.context_inputs.clone()
+    masks[:, 1] &= torch.arange(16) < 6
+    inputs = whole.context_inputs * masks
+    whole = dataclasses.replace(
+        whole, context_inputs=inputs, inside=whole.inside._replace(context_inputs=masks)
+    )
+    assert whole.inside is not None
+    for frame, (asked, _, there) in enumerate(whole.leave_one_out()):
+        assert there.all()
+        assert asked.inside is not None
+        assert torch.equal(asked.inside.query, whole.inside.context_inputs[:, frame])
+        _, inputs, outputs = asked.grids(sees_sizes=True)
+        _, all_inputs, all_outputs = whole.grids(sees_sizes=True)
+        for found, full in ((inputs, all_inputs), (outputs, all_outputs)):
+            assert (found[:, frame] == -1).all()
+            others = [other for other in range(3) if other != frame]
+            assert torch.equal(found[:, others], full[:, others])
+
+
 @both
 @pytest.mark.usefixtures("untyped")
 def test_seeing_sizes_is_yes_or_no(backbone: str) -> None:
