@@ -228,8 +228,8 @@ def card(folder: Path, figures: Figures, training: Sequence[str]) -> str:
         "",
         *(f"- {line}" for line in training),
         f"- data set {figures.data}, train split only",
-        f"- chosen where the paper is silent: {len(TRAIN)}/{len(VALIDATION)}/{len(TEST)} instances of each task to train "
-        "on, to choose by and to test; the demonstrations of test queries are training pairs",
+        f"- chosen where the paper is silent: {len(TRAIN)}/{len(VALIDATION)}/{len(TEST)} instances of each task to "
+        "train on, to choose by and to test; the demonstrations of test queries are training pairs",
         f"- weights {figures.weights}",
         "",
         "## Figures",

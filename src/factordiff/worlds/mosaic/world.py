@@ -45,7 +45,12 @@ def score(filled: Filled) -> dict[str, Ratio]:
         return apart(right).all(-1).double().sum(1), every
 
     cut = quarters(right | ~filled.queries.parts[GRID])
-    return {"quarters": quarters(right), "cut to shape": cut, "mosaics": exact(filled), "cells": cells(filled)}
+    return {
+        "quarters": quarters(right),
+        "cut to shape": cut,
+        "mosaics": exact(filled),
+        "cells": cells(filled),
+    }
 
 
 def by_demonstrations(setting: Setting) -> Answering:
