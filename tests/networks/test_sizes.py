@@ -105,6 +105,21 @@ def test_bad_sizes_are_sentences(backbone: str) -> None:
         dataclasses.replace(wrong, inside=wrong.inside._replace(query=wrong.inside.query[:, :9]))
 
 
+@pytest.mark.usefixtures("untyped")
+def test_sizes_of_another_kind_are_refused_in_a_sentence() -> None:
+    """Heights and widths, a plain tuple, numbers for true and false: what a person may try first."""
+    right = told(2)
+    assert right.inside is not None
+    for other, kind in ((torch.tensor([[2, 4]] * 3), "Tensor"), (tuple(right.inside), "tuple")):
+        with pytest.raises(InvalidInput, match=rf"inside: expected Inside\(query, .*, got {kind}$"):
+            dataclasses.replace(right, inside=other)  # type: ignore[arg-type]
+    for mask, kind in ((right.inside.query.int(), "torch.int32"), (right.inside.query.tolist(), "list")):
+        with pytest.raises(
+            InvalidInput, match=rf"inside.query: expected a tensor of true and false, got {kind}$"
+        ):
+            dataclasses.replace(right, inside=right.inside._replace(query=mask))  # type: ignore[arg-type]
+
+
 def test_indexing_and_moving_keep_the_sizes() -> None:
     whole = told(3)
     one = whole[torch.tensor([2])].to("cpu")
