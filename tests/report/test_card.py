@@ -62,6 +62,19 @@ def test_an_expert_of_all_tasks_is_judged_by_all(tmp_path: Path, tasks: list[str
     assert "(1 of 4 are above): 0520fde7 (0 %), 08ed6ac7 (25 %), 05269061 (50 %)." in text
 
 
+def test_the_task_list_is_of_test_or_validation_before_the_published_few(tmp_path: Path) -> None:
+    (listed,) = figures().measured
+    few = replace(listed, split="official", tasks={"0ca9ddb6": 0.0})
+    test = replace(listed, split="test", tasks={"0ca9ddb6": 0.25})
+    card_of(tmp_path / "mine", None)
+    for measured, words in (
+        ((few,), "on official, full question (0 of 1 are above): 0ca9ddb6 (0 %)"),
+        ((few, listed), "Tasks below 90 % on validation, full question (1 of 4 are above): 0520fde7 (0 %)"),
+        ((few, listed, test), "on test, full question (0 of 1 are above): 0ca9ddb6 (25 %)"),
+    ):
+        assert words in card(tmp_path / "mine", replace(figures(), measured=measured), [])
+
+
 def test_what_is_right_once_it_is_cut_stands_beside_the_canvas(tmp_path: Path) -> None:
     text = card_of(tmp_path / "cut", None)
     assert "| exact % [95 %] | cut to shape % | pixel % |" in text
