@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch import Tensor
 from benchmarks import compare_apart, train_text
 from benchmarks.background_lift import Lifted, lifted
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
-from benchmarks.hard_tasks import continued, steps_of
+from benchmarks.hard_tasks import continued, outcomes, poor_tasks, steps_of
 from benchmarks.language_shapes import Blocks, beside_a_shape, beside_models
 from benchmarks.llada_shape import SHAPES, LladaShaped
 from benchmarks.train_text import affordable_steps
@@ -26,6 +27,8 @@ from factordiff.experts.condition import Condition
 from factordiff.experts.expert import substitute
 from factordiff.text.build import build
 from tests.text.wheels import packages
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(("order", "temperature"), [("confidence", 0.0), ("ancestral", 1.0)])
@@ -168,6 +171,17 @@ def test_stripes_of_two_periods_are_ambiguous() -> None:
     }
     shown[4] = 7
     assert continued(shown) == set()
+
+
+def test_the_page_of_hard_tasks_has_what_the_cards_have() -> None:
+    page = (ROOT / "docs" / "training" / "README.md").read_text().split("## Tasks below 90 %")[1]
+    (heading,) = re.findall(r"^\| steps in all \| (.+) \|$", page, re.MULTILINE)
+    last = re.findall(r"^\| [\d,]+ \| (.+) \|$", page, re.MULTILINE)[-1]
+    shown = dict(zip(heading.split(" | "), map(float, last.split(" | ")), strict=True))
+    tasks = np.array(Dataset.load().evaluation("validation").task_ids)
+    right = outcomes("trans-full")
+    assert shown == pytest.approx({task: 100 * right[tasks == task].mean() for task in shown})
+    assert set(shown) == set(poor_tasks(tasks, {"trans-full": right}))
 
 
 def test_steps_are_told_stage_by_stage() -> None:
