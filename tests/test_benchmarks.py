@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from benchmarks import compare_apart, train_text
+from benchmarks.background_lift import Lifted, lifted
 from benchmarks.bench_sampling import STEPS, TARGETS, passes
+from benchmarks.hard_tasks import continued, outcomes, poor_tasks, steps_of
 from benchmarks.language_shapes import Blocks, beside_a_shape, beside_models
 from benchmarks.llada_shape import SHAPES, LladaShaped
 from benchmarks.train_text import affordable_steps
 from factordiff.arc.artefact import save_artefact
+from factordiff.arc.dataset import Dataset
+from factordiff.arc.grid import COLORS
+from factordiff.experts.condition import Condition
+from factordiff.experts.expert import substitute
 from factordiff.text.build import build
 from tests.text.wheels import packages
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(("order", "temperature"), [("confidence", 0.0), ("ancestral", 1.0)])
@@ -148,3 +159,68 @@ def test_text_experts_are_trained_for_as_long_as_was_asked(tmp_path: Path) -> No
     shown = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert "prose: 100 steps in 0.05 minutes; the others: --steps 100" in shown
     assert (tmp_path / "run" / "weights" / "model.safetensors").is_file()
+
+
+def test_stripes_of_two_periods_are_ambiguous() -> None:
+    """Rows 3 5 3 3 and one that is hidden: it is 5 if three rows repeat, 3 if four do."""
+    shown = np.repeat(np.array([[3], [5], [3], [3], [0]], dtype=np.uint8), 5, axis=1)
+    assert {np.frombuffer(one, np.uint8)[-1] for one in continued(shown)} == {3, 5}
+    shown[3] = 0  # then two rows or three may repeat
+    assert {bytes(np.frombuffer(one, np.uint8)[15::5]) for one in continued(shown)} == {
+        bytes((5, 3)),
+        bytes((3, 5)),
+    }
+    shown[4] = 7
+    assert continued(shown) == set()
+
+
+def test_the_page_of_hard_tasks_has_what_the_cards_have() -> None:
+    page = (ROOT / "docs" / "training" / "README.md").read_text().split("## Tasks below 90 %")[1]
+    (heading,) = re.findall(r"^\| steps in all \| (.+) \|$", page, re.MULTILINE)
+    last = re.findall(r"^\| [\d,]+ \| (.+) \|$", page, re.MULTILINE)[-1]
+    shown = dict(zip(heading.split(" | "), map(float, last.split(" | ")), strict=True))
+    tasks = np.array(Dataset.load().evaluation("validation").task_ids)
+    right = outcomes("trans-full")
+    assert shown == pytest.approx({task: 100 * right[tasks == task].mean() for task in shown})
+    assert set(shown) == set(poor_tasks(tasks, {"trans-full": right}))
+
+
+def test_steps_are_told_stage_by_stage() -> None:
+    assert steps_of({"step": 500, "started_from": {"about": {"step": 26_000}}}) == "26,000 + 500"
+
+
+def test_more_background_is_all_that_a_lifted_expert_says_otherwise() -> None:
+    class Fixed:
+        """The same logits everywhere."""
+
+        def __init__(self, sharp: float) -> None:
+            self.vocabulary, self.sharp = COLORS, sharp
+
+        def encode(self, condition: Condition) -> Tensor:
+            return condition.query
+
+        def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+            logits = self.sharp * torch.nn.functional.one_hot(encoded.clamp(min=1), COLORS.size).float()
+            return substitute(logits.index_fill(-1, torch.tensor([0]), -20.0), x_t, COLORS)
+
+    queries = Dataset.load().evaluation("validation", 2)
+    expert, condition = Fixed(5.0), queries.condition()
+    x_t = torch.full((2, 100), COLORS.mask)
+    x_t[:, :3] = 7
+    plain = expert.log_probs(x_t, expert.encode(condition))
+    said = Lifted(expert, 4.0).log_probs(x_t, expert.encode(condition))
+    torch.testing.assert_close(said.exp().sum(-1), torch.ones(2, 100))
+    assert torch.equal(said[:, :3], plain[:, :3])
+    torch.testing.assert_close(
+        said[:, 3:, 1:].log_softmax(-1), plain[:, 3:, 1:].log_softmax(-1), msg="its colors"
+    )
+    torch.testing.assert_close(
+        (said[..., 0] - said[..., 1] - plain[..., 0] + plain[..., 1])[:, 3:], torch.full((2, 97), 4.0)
+    )
+    told: list[str] = []
+    (none, some) = lifted(expert, Fixed(0.0), queries, (0.0, 40.0), told.append)
+    assert none[0] == "0"
+    assert some[0] == "40"
+    assert float(some[1]) > float(none[1])
+    assert none[2] == some[2]
+    assert len(told) == 2

@@ -53,6 +53,7 @@ def test_the_figures_are_of_these_weights(name: str) -> None:
     for figure in found.measured:
         assert figure.right().mean() == pytest.approx(figure.exact)
         assert f"{100 * figure.exact:.2f} [" in (SHIPPED / name / "README.md").read_text()
+        assert figure.cropped is None or figure.cropped >= figure.exact
 
 
 def test_the_package_stays_small() -> None:

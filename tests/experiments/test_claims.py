@@ -282,7 +282,8 @@ def test_verdicts_name_their_protocol_and_none_is_mixed(paper_like):
 
 
 def test_cropped_figures_stand_beside_those_of_the_canvas(paper_like):
-    alone, printed, fitted = padding.report(paper_like).tables
+    section = padding.report(paper_like)
+    alone, printed, fitted = section.tables
     lines = {row[0]: row for row in alone.rows}
     # What is wrong lies in cells 5 and 6 of the first row; the right grid is 3x3.
     assert lines["Trans-IR, full"][1:] == ("80.0 % [80.0, 80.0]", "100.0 % [83.2, 100.0]", "20.0")
@@ -291,6 +292,10 @@ def test_cropped_figures_stand_beside_those_of_the_canvas(paper_like):
     assert [row[1:] for row in fitted.rows if row and "Col+Occ" in row[0]] == [("—",) * 3], (
         "nothing is fitted yet"
     )
+    (every,) = section.long_tables
+    rows = {row[0]: row[1:] for row in every.rows}
+    assert rows.keys() == {path.name.removesuffix(".jsonl.gz") for path in paper_like.folder.glob("*.gz")}
+    assert rows["test.trans-full.single"] == lines["Trans-IR, full"][1:]
 
 
 def test_every_paired_difference_has_its_tests_and_the_tasks_it_won(tmp_path):

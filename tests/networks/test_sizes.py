@@ -105,6 +105,21 @@ def test_bad_sizes_are_sentences(backbone: str) -> None:
         dataclasses.replace(wrong, inside=wrong.inside._replace(query=wrong.inside.query[:, :9]))
 
 
+@pytest.mark.usefixtures("untyped")
+def test_sizes_of_another_kind_are_refused_in_a_sentence() -> None:
+    """Heights and widths, a plain tuple, numbers for true and false: what a person may try first."""
+    right = told(2)
+    assert right.inside is not None
+    for other, kind in ((torch.tensor([[2, 4]] * 3), "Tensor"), (tuple(right.inside), "tuple")):
+        with pytest.raises(InvalidInput, match=rf"inside: expected Inside\(query, .*, got {kind}$"):
+            dataclasses.replace(right, inside=other)  # type: ignore[arg-type]
+    for mask, kind in ((right.inside.query.int(), "torch.int32"), (right.inside.query.tolist(), "list")):
+        with pytest.raises(
+            InvalidInput, match=rf"inside.query: expected a tensor of true and false, got {kind}$"
+        ):
+            dataclasses.replace(right, inside=right.inside._replace(query=mask))  # type: ignore[arg-type]
+
+
 def test_indexing_and_moving_keep_the_sizes() -> None:
     whole = told(3)
     one = whole[torch.tensor([2])].to("cpu")
@@ -113,6 +128,29 @@ def test_indexing_and_moving_keep_the_sizes() -> None:
     assert torch.equal(one.inside.query, whole.inside.query[2:])
     assert "sizes unknown" not in repr(one)
     assert "sizes unknown" in repr(condition(1))
+
+
+def test_a_demonstration_left_out_takes_its_sizes_along() -> None:
+    """Hidden and asked about, its input brings its own size; nothing of it stays among the others."""
+    whole = told(3)
+    assert whole.inside is not None
+    masks = whole.inside.context_inputs.clone()
+    masks[:, 1] &= torch.arange(16) < 6
+    inputs = whole.context_inputs * masks
+    whole = dataclasses.replace(
+        whole, context_inputs=inputs, inside=whole.inside._replace(context_inputs=masks)
+    )
+    assert whole.inside is not None
+    for frame, (asked, _, there) in enumerate(whole.leave_one_out()):
+        assert there.all()
+        assert asked.inside is not None
+        assert torch.equal(asked.inside.query, whole.inside.context_inputs[:, frame])
+        _, inputs, outputs = asked.grids(sees_sizes=True)
+        _, all_inputs, all_outputs = whole.grids(sees_sizes=True)
+        for found, full in ((inputs, all_inputs), (outputs, all_outputs)):
+            assert (found[:, frame] == -1).all()
+            others = [other for other in range(3) if other != frame]
+            assert torch.equal(found[:, others], full[:, others])
 
 
 @both

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from factordiff.errors import DataError
-from factordiff.networks.store import build, save_expert
-from factordiff.report.card import FIGURES, Figure, Figures, card, read_figures, write_card
+from factordiff.evaluation.runs import RunSettings, header
+from factordiff.networks.store import build, save_expert, weight_hash
+from factordiff.report.card import FIGURES, Figure, Figures, card, measure_figures, read_figures, write_card
+from factordiff.report.record import Record
+from factordiff.report.records import Batch, append, open_records
+from factordiff.report.run_spec import RunSpec
 from tests.solving_experts import TINY
 
 TASKS = {"0ca9ddb6": 1.0, "05269061": 0.5, "08ed6ac7": 0.25, "0520fde7": 0.0}
@@ -33,6 +38,7 @@ def figures() -> Figures:
         TASKS,
         "f0",
         "fast",
+        0.75,
     )
     return Figures("weights", "data", (measured,), ())
 
@@ -54,6 +60,45 @@ def test_an_expert_of_all_tasks_is_judged_by_all(tmp_path: Path, tasks: list[str
     text = card_of(tmp_path / "all", tasks)
     assert "It was trained on" not in text
     assert "(1 of 4 are above): 0520fde7 (0 %), 08ed6ac7 (25 %), 05269061 (50 %)." in text
+
+
+def test_the_task_list_is_of_test_or_validation_before_the_published_few(tmp_path: Path) -> None:
+    (listed,) = figures().measured
+    few = replace(listed, split="official", tasks={"0ca9ddb6": 0.0})
+    test = replace(listed, split="test", tasks={"0ca9ddb6": 0.25})
+    card_of(tmp_path / "mine", None)
+    for measured, words in (
+        ((few,), "on official, full question (0 of 1 are above): 0ca9ddb6 (0 %)"),
+        ((few, listed), "Tasks below 90 % on validation, full question (1 of 4 are above): 0520fde7 (0 %)"),
+        ((few, listed, test), "on test, full question (0 of 1 are above): 0ca9ddb6 (25 %)"),
+    ):
+        assert words in card(tmp_path / "mine", replace(figures(), measured=measured), [])
+
+
+def test_what_is_right_once_it_is_cut_stands_beside_the_canvas(tmp_path: Path) -> None:
+    text = card_of(tmp_path / "cut", None)
+    assert "| exact % [95 %] | cut to shape % | pixel % |" in text
+    assert "| 43.75 [0.00, 100.00] | 75.00 | 90.00 | fast |" in text
+    before = replace(figures().measured[0], cropped=None)  # figures of a time when nobody asked
+    old = card(tmp_path / "cut", replace(figures(), measured=(before,)), [])
+    assert "| 43.75 [0.00, 100.00] |  | 90.00 | fast |" in old
+
+
+def test_a_figure_is_cut_by_the_shapes_of_its_records(tmp_path: Path) -> None:
+    """Of four answers one is right, one is wrong in the padding alone, two in the grid."""
+    folder = tmp_path / "mine"
+    save_expert(build("trans-ir", TINY), folder, {"objective": "full"})
+    row = RunSpec(("mine",), "single", "validation")
+    about = header(row, RunSettings(), {"mine": weight_hash(folder)}, "data", 4)
+    wrong = [(), (57, 99), (0,), (12, 57)]  # the right grid is 3x3
+    records = [
+        Record(query, f"task{query}", 0, cells, 1, 1, shape=(3, 3)) for query, cells in enumerate(wrong)
+    ]
+    file = row.file(tmp_path)
+    open_records(file, about)
+    append(file, Batch(tuple(records), 1.0, "cpu", "unknown"))
+    (measured,) = measure_figures(folder, [file]).measured
+    assert (measured.exact, measured.cropped) == (0.25, 0.5)
 
 
 def stranger(folder: Path, **changes: Any) -> Path:

@@ -326,5 +326,13 @@ def test_the_account_says_what_is_not_the_papers_and_whether_a_head_began_anew(t
     assert "agreement loss 0.02" in said  # of the first stage
     assert "values renamed in up to 50% of the items" in said
     assert said.endswith("2 stages")
-    literal = {"network": {"conditioning": "paper", "literal": True}, "backbone": "trans-ir", "about": {}}
-    assert unlike_the_paper(literal) == []
+    for backbone in ("trans-ir", "conv-ir"):
+        literal = {"network": {"conditioning": "paper", "literal": True}, "backbone": backbone, "about": {}}
+        assert unlike_the_paper(literal) == []
+        paper = {
+            **literal,
+            "network": {"conditioning": "paper"},
+        }  # neither field nor attention without latents
+        assert unlike_the_paper(paper) == (["rotary positions"] if backbone == "trans-ir" else [])
+    again = {**literal, "about": {"settings": {}, "started_from": {"about": {"settings": {}}}}}
+    assert unlike_the_paper(again) == ["2 stages"]

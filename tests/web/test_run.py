@@ -62,6 +62,35 @@ def test_the_answer_for_a_seed_is_the_solvers(registry: ExpertRegistry, method: 
     assert_the_solvers(others[-1], solved)
 
 
+def test_rows_of_zeros_that_the_page_sends_stay_inside_their_grids() -> None:
+    """On the canvas they look like padding: the experts are told where each grid ends, in attempt 2 as well."""
+    told: list[Condition] = []
+
+    class Watching(Copyist):
+        def encode(self, condition: Condition) -> Tensor:
+            told.append(condition)
+            return super().encode(condition)
+
+    zeros = [[1, 2], [0, 0], [0, 0]]
+    body = {
+        "task": {"train": [{"input": zeros, "output": [[3, 0, 0, 0]]}], "test": [{"input": [[5], [0]]}]},
+        "reveal": "confidence:2",
+    }
+    watching = ExpertRegistry([RegisteredExpert(name, Watching(CELL >= 0)) for name in ("one", "two")])
+    performed(watching, {**body, "attempt": 2})
+    seen = set()
+    for condition in told:
+        for masks in zip(*(mask.flatten(0, -2) for mask in condition.inside or ()), strict=True):
+            shapes = []
+            for mask in masks:
+                plane = mask.view(10, 10)
+                height, width = int(plane.any(1).sum()), int(plane.any(0).sum())
+                assert torch.equal(plane.nonzero(), torch.ones(height, width).nonzero())
+                shapes.append((height, width))
+            seen.add(tuple(shapes))
+    assert seen == {((2, 1), (3, 2), (1, 4)), ((1, 2), (2, 3), (4, 1))}
+
+
 @pytest.mark.parametrize("method", ["routing", "mixture", "vote", "single"])
 def test_attempt_2_is_the_solvers(registry: ExpertRegistry, method: str) -> None:
     """Nothing is given, so the team is asked the reflected task."""

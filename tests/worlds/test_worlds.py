@@ -17,6 +17,7 @@ from factordiff.text.build import RECORDED
 from factordiff.worlds.arc_pairs import TEAMS, ArcPair
 from factordiff.worlds.catalogue import ARC, TOYS, WORLDS, compare_world, world
 from factordiff.worlds.methods import entries
+from factordiff.worlds.metric import Filled
 from factordiff.worlds.world import checked_limit
 
 PAGE = Path(__file__).parents[2] / "docs" / "worlds.md"
@@ -77,6 +78,22 @@ def test_arc_queries_are_those_of_the_fixed_list() -> None:
     assert (queries.x_0 == listed.x_0).all()
     assert queries.clusters == tuple(listed.task_ids)
     assert (queries[torch.tensor([3])].condition.query == listed.condition().query[3]).all()
+
+
+def test_an_answer_that_is_wrong_in_the_padding_is_right_once_it_is_cut() -> None:
+    """The first query's last cell is padding, the second's first cell is not; the third answer is right."""
+    for name, main, each in (("arc-col+occ", "exact", 1), ("arc-mosaic", "quarters", 4)):
+        queries = world(name).queries("validation", 3)
+        grid = queries.parts["grid"]
+        assert (queries.x_0[~grid] == 0).all()
+        x_0 = queries.x_0.clone()
+        for row, cell in ((0, int((~grid[0]).nonzero()[-1])), (1, 0)):
+            assert bool(grid[row, cell]) == bool(row)
+            x_0[row, cell] = (x_0[row, cell] + 1) % 10
+        found = world(name).metric.score(Filled(queries, torch.ones_like(grid), x_0))
+        assert found[main][0].tolist() == [each - 1, each - 1, each]
+        assert found["cut to shape"][0].tolist() == [each, each - 1, each]
+        assert found["cut to shape"][1].tolist() == [each] * 3
 
 
 def test_arc_experts_may_be_other_folders() -> None:

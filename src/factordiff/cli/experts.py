@@ -14,7 +14,9 @@ from typer import Argument, Option
 from factordiff.cli.app import app
 
 LISTED = {"validation": 4_800, "test": 24_000}
-CAPTION = "exact accuracy; * of the first queries of the list: factordiff experts NAME shows the card"
+CAPTION = (
+    "exact canvases; * of the first queries of the list. Cut to shape: the card, factordiff experts NAME"
+)
 
 
 @app.command()

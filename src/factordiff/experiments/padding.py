@@ -6,14 +6,18 @@ from factordiff.experiments.experiment import percent
 from factordiff.experiments.pairs import PAIRS, SINGLES, single
 from factordiff.experiments.protocols import PROTOCOLS
 from factordiff.report.document import NOTHING, Section, Table
-from factordiff.report.outcomes import Outcomes, RecordFolder
+from factordiff.report.outcomes import Outcomes, RecordFolder, read_outcomes
+from factordiff.report.records import SUFFIX
 from factordiff.report.statistics import share
 
 HEADINGS = ("experts and method", "canvas exact %", "cropped exact %", "points between")
 
 
 def report(archive: RecordFolder) -> Section:
-    """A table for the experts alone and one for each protocol: all 100 cells, the grid alone, and what lies between."""
+    """A table for the experts alone and one for each protocol: all 100 cells, the grid alone, and what lies between.
+
+    On the page also every other row of the report.
+    """
     alone = [_line(label, archive.outcomes(single(expert))) for expert, label in SINGLES.items()]
     tables = [Table(HEADINGS, tuple(alone), "Each expert alone.")]
     for protocol in PROTOCOLS:
@@ -30,7 +34,14 @@ def report(archive: RecordFolder) -> Section:
         "an occupancy expert adds there is mostly the padding, and what it adds to the grid itself is the difference "
         "between the color expert's cropped figure and that of the composition.",
     )
-    return Section("Is it the padding?", text, tuple(tables))
+    return Section("Is it the padding?", text, tuple(tables), long_tables=(_every_row(archive),))
+
+
+def _every_row(archive: RecordFolder) -> Table:
+    """All rows that were run, by their names in the plan."""
+    files = [archive.read(path) for path in sorted(archive.folder.glob(f"*{SUFFIX}"))]
+    lines = [_line(file.about("row"), read_outcomes(file)) for file in files]
+    return Table(HEADINGS, tuple(lines), "Every row, canvas and cropped", sortable=True)
 
 
 def _line(label: str, found: Outcomes | None) -> tuple[str, ...]:

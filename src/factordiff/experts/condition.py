@@ -51,7 +51,15 @@ class Condition:
         for name in ("context_inputs", "context_outputs"):
             _expect_shape(name, getattr(self, name), (items, frames, cells))
         if self.inside is not None:
+            if not isinstance(self.inside, Inside):
+                raise InvalidInput(
+                    "inside: expected Inside(query, context_inputs, context_outputs), which says of each cell whether "
+                    f"it lies in its grid, got {type(self.inside).__name__}"
+                )
             for name, mask in self.inside._asdict().items():
+                if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+                    found = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+                    raise InvalidInput(f"inside.{name}: expected a tensor of true and false, got {found}")
                 _expect_shape(f"inside.{name}", mask, tuple(getattr(self, name).shape))
 
     def __repr__(self) -> str:

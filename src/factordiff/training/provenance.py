@@ -58,25 +58,29 @@ def provenance(folder: Path, run: Path | None) -> list[str]:
 
 def unlike_the_paper(config: dict[str, Any]) -> list[str]:
     """What of a grid network and its training, all stages, is ours and not the paper's."""
-    if "conditioning" not in config["network"] or config["network"].get("literal"):
+    if "conditioning" not in config["network"]:
         return []
     network = build(config["backbone"], config["network"]).config.as_json()
+    latents = network["conditioning"] == "latents"
     stages = _stages(config["about"])
     most = {
         name: max((stage.get(name, 0.0) for stage in stages), default=0.0)
         for name in ("agreement", "identity_share", "rename", "more", "sized", "lr", "lr_rest", "ema")
     }
     said = {
-        "demonstrations read by latents": network["conditioning"] == "latents",
-        "the field": network.get("field"),
+        "demonstrations read by latents": latents,
+        "the field": latents and network["field"],
         "rotary positions": network.get("rotary"),
-        "attention and 1x1 maps in Conv-IR": config["backbone"] == "conv-ir",
+        "attention (with rotary positions) and 1x1 maps in Conv-IR": latents
+        and config["backbone"] == "conv-ir",
         "sizes seen": network.get("sees_sizes"),
         f"agreement loss {most['agreement']:g}": most["agreement"],
         f"the data's own orientation {most['identity_share']:.0%} of the time": most["identity_share"]
         > 1 / 8,
         f"values renamed in up to {most['rename']:.0%} of the items": most["rename"],
-        "some tasks more often": any(stage.get("emphasis") for stage in stages),
+        "emphasis: some tasks more often": any(stage.get("emphasis") for stage in stages),
+        "some tasks alone": any(stage.get("tasks") for stage in stages),
+        "fewer than three demonstrations": any(stage.get("min_frames", 3) < 3 for stage in stages),
         f"{most['more']:.0%} of the items from a larger set": most["more"],
         f"{most['sized']:.0%} of the queries evenly over sizes": most["sized"],
         f"Muon up to {most['lr']:g} and AdamW up to {most['lr_rest']:g}": most["lr"] > 2e-4,

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from factordiff.arc.artefact import load_manifest
+from factordiff.arc.conditions import inside
 from factordiff.arc.grid import SIDE
 from factordiff.composition.factor_names import EXAMPLES
 from factordiff.devices import DTYPES, chosen_dtype
@@ -15,7 +16,7 @@ from factordiff.errors import InvalidInput
 from factordiff.networks.named import load_named
 from factordiff.worlds.arc_lists import SIZES, arc_list
 from factordiff.worlds.compare import FITTED
-from factordiff.worlds.metric import EXACT
+from factordiff.worlds.metric import Filled, Measure, Metric, Ratio, cells, exact
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.world import Experts, World, checked_limit
 
@@ -39,6 +40,7 @@ TEAMS: dict[str, tuple[tuple[str, ...], str]] = {
         "two generalists and two specialists: the surest is often the one who should be quiet",
     ),
 }
+GRID = "grid"  # the cells of the right grid; the others of its canvas are padding
 METHODS = ("alone", "mixture", "product", "geometric-mean", "superdiff", "routing", "soft-routing")
 
 
@@ -66,10 +68,16 @@ def load_experts(
     )
 
 
+def score(filled: Filled) -> dict[str, Ratio]:
+    """Right canvases, those that are right once they are cut to the right grid, right cells."""
+    cut = exact(filled, filled.queries.parts[GRID])
+    return {"exact": exact(filled), "cut to shape": cut, "cells": cells(filled)}
+
+
 class ArcPair(World):
     """Held-out RE-ARC queries; clusters are tasks. `folders` puts other weights in an expert's place."""
 
-    metric = EXACT
+    metric = Metric((Measure("exact"), Measure("cut to shape"), Measure("cells")), score)
     factors = tuple(name for name in EXAMPLES if not name.startswith("near"))
     layout = (SIDE, SIDE)
     batch = 48
@@ -97,6 +105,7 @@ class ArcPair(World):
             queries.x_0,
             tuple(queries.task_ids),
             queries.condition(),
+            parts={GRID: inside(queries.output_shapes)},
             made_of=torch.arange(count)[:, None],  # each instance once: fits may know every task
         )
 

@@ -71,9 +71,10 @@ class Metric:
         return self.measures[0]
 
 
-def exact(filled: Filled) -> Ratio:
-    """Queries with every hidden cell right."""
-    every = (filled.right == filled.hidden).all(-1).double()
+def exact(filled: Filled, among: Bool[Tensor, "query cell"] | None = None) -> Ratio:
+    """Queries with every hidden cell right, of all or of those in a part."""
+    where = filled.hidden if among is None else filled.hidden & among
+    every = ((filled.right & where) == where).all(-1).double()
     return every, torch.ones_like(every)
 
 

@@ -13,10 +13,12 @@ from factordiff import compose
 from factordiff.arc.grid import COLORS, to_canvas
 from factordiff.arc.published import published_task
 from factordiff.arc.shapes import answer_grid
+from factordiff.arc.task import parse_task
 from factordiff.composition.routing import Routing
 from factordiff.experts.expert import substitute
 from factordiff.sampling.reveal import Posterior
 from factordiff.sampling.rules import PRESETS
+from factordiff.solving.question import condition_of
 from factordiff.solving.solver import solve
 from factordiff.state import SamplerState
 from factordiff.web.browser_site import about_browser, write_solver
@@ -67,6 +69,37 @@ def test_the_shape_of_an_answer_is_the_librarys(page: Page) -> None:
     for (task, canvas), rows in zip(asked, found, strict=True):
         shown = [(np.array(pair["input"]), np.array(pair["output"])) for pair in task["train"]]
         assert rows == answer_grid(canvas, shown, np.array(task["test"][0]["input"])).tolist()
+
+
+def test_what_the_browser_tells_an_expert_is_what_the_library_tells(page: Page) -> None:
+    """Where each grid ends too: the runtime's place is taken by one that keeps what it is given."""
+    script = """async (tasks) => {
+        const { asked } = await import("/js/browser_experts.js");
+        const kept = [];
+        globalThis.ort = {
+            env: { wasm: {} },
+            Tensor: class {
+                constructor(type, values, shape) { Object.assign(this, { values: Array.from(values, Number), shape }); }
+            },
+            InferenceSession: {
+                create: async () => ({ run: async (told) => { kept.push(told); return { logits: {} }; } }),
+            },
+        };
+        for (const task of tasks) await (await asked(["any"], task, 0))(Array(100).fill(10));
+        return kept;
+    }"""
+    zeros = {
+        "train": [{"input": [[1, 2], [0, 0], [0, 0]], "output": [[3, 0, 0, 0]]}],
+        "test": [{"input": [[5], [0]]}],
+    }
+    asked = [zeros, *(LIBRARY.task(task, "published", 0) for task in TASKS)]
+    for task, told in zip(asked, page.evaluate(script, asked), strict=True):
+        condition = condition_of(parse_task(task, "mine", "here"), 0)
+        expected = condition.grids(sees_sizes=True)
+        for name, grid in zip(("query", "inputs", "outputs"), expected, strict=True):
+            assert told[name]["shape"] == list(grid.shape)
+            assert told[name]["values"] == grid.flatten().tolist(), name
+        assert told["x_t"]["values"] == [10] * 100
 
 
 @pytest.mark.parametrize("temperatures", [(1.0, 1.0), (1.0, 0.125)])

@@ -46,6 +46,25 @@ def test_what_is_wrong_with_a_pasted_task_is_said(page: Page) -> None:
     expect(page.locator("#paste-dialog")).to_be_hidden()
 
 
+def test_rows_of_zeros_are_sent_as_they_were_given(page: Page) -> None:
+    """Nothing trims a grid on its way: how many rows it has is what experts that see sizes go by."""
+    mine = {
+        "train": [{"input": [[1, 2], [0, 0], [0, 0]], "output": [[3, 0, 0, 0]]}],
+        "test": [{"input": [[5], [0]]}],
+    }
+    page.click("#paste-task")
+    page.fill("#paste-text", json.dumps(mine))
+    page.click("#paste-use")
+    with page.expect_request("**/solve") as asked:
+        page.click("#solve")
+    sent = asked.value.post_data_json["task"]
+    assert [[pair["input"], pair["output"]] for pair in sent["train"]] == [
+        [pair["input"], pair["output"]] for pair in mine["train"]
+    ]
+    assert sent["test"][0]["input"] == mine["test"][0]["input"]
+    solved(page)
+
+
 def test_upload_a_task(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(task()))

@@ -6,8 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from factordiff.arc.conditions import inside
 from factordiff.arc.evaluation_set import EvaluationSet
 from factordiff.streams import Purpose, integers, uniform
+from factordiff.worlds.arc_pairs import GRID
 from factordiff.worlds.mosaic.canvas import QUARTERS, condition_together, together
 from factordiff.worlds.mosaic.tasks import EXPERTS, owner_of
 from factordiff.worlds.queries import Queries
@@ -56,5 +58,6 @@ def mosaics(split: str, count: int, listed: EvaluationSet, seed: int = 0) -> Que
         tuple(f"{split} {number}" for number in range(count)),
         condition_together(listed.condition(index)),
         together(owner[:, :, None].expand(-1, -1, cells)),
+        {GRID: together(inside(listed.output_shapes[index]).view(count, QUARTERS, -1))},
         made_of=index.view(count, QUARTERS),
     )

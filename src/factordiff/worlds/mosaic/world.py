@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from factordiff.arc.artefact import load_manifest
 from factordiff.composition.evidence import Evidence
@@ -16,7 +18,7 @@ from factordiff.experts.condition import on_device
 from factordiff.fitting.search import fittable
 from factordiff.sampling.given_evidence import Scores
 from factordiff.worlds.arc_lists import arc_list
-from factordiff.worlds.arc_pairs import load_experts
+from factordiff.worlds.arc_pairs import GRID, load_experts
 from factordiff.worlds.compare import FITTED
 from factordiff.worlds.fitting import fit_numbers
 from factordiff.worlds.methods import FACTOR, MethodRow
@@ -35,10 +37,20 @@ FITTED_DEMONSTRATIONS = f"fitted:{DEMONSTRATIONS}"
 
 
 def score(filled: Filled) -> dict[str, Ratio]:
-    """Right quarters, right mosaics, right cells."""
-    every = apart(filled.right == filled.hidden).all(-1).double()
-    found = {"quarters": (every.sum(1), torch.full((len(every),), float(QUARTERS), dtype=torch.float64))}
-    return {**found, "mosaics": exact(filled), "cells": cells(filled)}
+    """Right quarters, those that are right once they are cut to the right grid, right mosaics, right cells."""
+    right = filled.right == filled.hidden
+    every = torch.full((len(right),), float(QUARTERS), dtype=torch.float64)
+
+    def quarters(right: Bool[Tensor, "query cell"]) -> Ratio:
+        return apart(right).all(-1).double().sum(1), every
+
+    cut = quarters(right | ~filled.queries.parts[GRID])
+    return {
+        "quarters": quarters(right),
+        "cut to shape": cut,
+        "mosaics": exact(filled),
+        "cells": cells(filled),
+    }
 
 
 def by_demonstrations(setting: Setting) -> Answering:
@@ -86,7 +98,9 @@ class Mosaic(World):
 
     name = "arc-mosaic"
     tests = "spatial owners and experts that are wrongly sure off their tasks: who is told, or finds out, must win"
-    metric = Metric((Measure("quarters"), Measure("mosaics"), Measure("cells")), score)
+    metric = Metric(
+        (Measure("quarters"), Measure("cut to shape"), Measure("mosaics"), Measure("cells")), score
+    )
     methods = (
         "alone", "mixture", "product", "geometric-mean", "superdiff", "routing", f"routing[factors={BLOCKS}]",
         "soft-routing", DEMONSTRATIONS, *FITTED, FITTED_DEMONSTRATIONS, "answer-fitted", "union", "told", "oracle",
