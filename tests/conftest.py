@@ -48,6 +48,14 @@ def untyped() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture
+def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done on a CPU alone, since nothing waits there, is not done: waits for a GPU are counted without one."""
+    from factordiff.composition import contenders
+
+    monkeypatch.setattr(contenders, "NOTHING_WAITS", ())
+
+
 @pytest.fixture(autouse=True)
 def _no_width_but_the_tests_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command prints is as wide as a test says, not as the terminal that started it."""

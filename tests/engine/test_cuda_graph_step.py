@@ -58,6 +58,7 @@ def test_a_cuda_graph_step_steps_as_its_parts_do(
     assert set(taken) == {8}
 
 
+@pytest.mark.usefixtures("as_on_a_gpu")
 @pytest.mark.parametrize("values", [5, LARGE + 5])
 @pytest.mark.parametrize("rule", [*RULES, ByBlock(3, 2), ByBlock(3, 2, end=1)], ids=repr)
 def test_nothing_is_looked_at_while_a_step_is_recorded(

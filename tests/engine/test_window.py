@@ -51,6 +51,8 @@ from tests.ledger import Ledger, waits
 from tests.text.tables import Noise
 from tests.toy import seeds
 
+pytestmark = pytest.mark.usefixtures("as_on_a_gpu")
+
 CELLS, VALUES = 13, LARGE + 30
 MOST = 166  # operations of a recorded piece
 COMPOSITIONS: list[Composition] = [

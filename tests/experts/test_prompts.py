@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import BatchEncoding
 
-from factordiff import Engine, MaskedLanguageModel, compose
+from factordiff import ByBlock, Engine, MaskedLanguageModel, compose, of_adapters
 from factordiff.errors import InvalidInput
 from tests.experts.diffusion_models import DreamLike, LladaLike
 from tests.experts.language import MASK, PAD, VOCABULARY, tiny
@@ -58,3 +58,33 @@ def test_what_a_tokenizer_returns_is_a_prompt(engine: Any) -> None:
 def test_what_is_no_prompt_is_refused(prompt: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=f"condition: expected .*{sentence}"):
         compose([MaskedLanguageModel(tiny("Bert"), mask_token=MASK)]).sample(CELLS, prompt)
+
+
+def test_each_adapter_keeps_what_it_made_of_the_prompt() -> None:
+    """Over one base, so that keys and values of another adapter would fit."""
+    from peft import LoraConfig, get_peft_model
+
+    settings = LoraConfig(r=2, target_modules=["q_proj", "k_proj", "v_proj"], init_lora_weights=False)
+    base = get_peft_model(tiny("Llama", kind="CausalLM", num_key_value_heads=1), settings, adapter_name="law")
+    base.add_adapter("verse", settings)
+    prompt = torch.tensor([[20, 21], [22, 23]])
+    plain, keeping = (
+        of_adapters(base.eval(), ["law", "verse", ""], mask_token=MASK, prompt_cache=kept)
+        for kept in (False, True)
+    )
+    encoded = {name: expert.encode(prompt) for name, expert in keeping.items()}
+    for name, expert in keeping.items():
+        said = expert.log_probs(CELLS, encoded[name]).exp()
+        assert torch.allclose(said, plain[name].log_probs(CELLS, prompt).exp(), atol=1e-5)
+        others = [expert.log_probs(CELLS, encoded[other]).exp() for other in encoded if other != name]
+        assert not any(torch.allclose(said, other, atol=1e-3) for other in others)
+    texts = [
+        compose(one, "mixture").sample(CELLS, prompt, reveal=ByBlock(2, 2)).x_0 for one in (plain, keeping)
+    ]
+    assert torch.equal(*texts)
+
+
+def test_a_prompt_that_is_kept_is_named() -> None:
+    kept = MaskedLanguageModel(tiny("Bert"), mask_token=MASK, prompt_cache=True)
+    assert repr(kept) == "MaskedLanguageModel(BertForMaskedLM, 40 values, prompts read once)"
+    assert "read once" not in repr(MaskedLanguageModel(tiny("Bert"), mask_token=MASK))

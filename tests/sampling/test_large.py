@@ -38,7 +38,7 @@ from factordiff import (
     rows,
     sample,
 )
-from factordiff.composition import confidence
+from factordiff.composition import confidence, contenders
 from factordiff.composition.drawn_expert import DrawnExpert
 from factordiff.engine import expert_batch
 from factordiff.errors import InvalidInput
@@ -88,7 +88,7 @@ def all_are_large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Call it, and from then on a vocabulary of three values counts as large."""
 
     def lower() -> None:
-        for module in (confidence, expert_batch, forward, step):
+        for module in (confidence, contenders, expert_batch, forward, step):
             monkeypatch.setattr(module, "LARGE", 2)
         monkeypatch.setattr(confidence, "BLOCK", 2)
 

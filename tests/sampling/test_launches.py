@@ -41,6 +41,8 @@ from factordiff.sampling.step import step
 from factordiff.types import LARGE, Cells
 from tests.ledger import Ledger, waits
 
+pytestmark = pytest.mark.usefixtures("as_on_a_gpu")
+
 CELLS, VALUES = 64, LARGE + 100
 
 

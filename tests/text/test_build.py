@@ -137,6 +137,11 @@ class Pip:
             "ERROR: No matching distribution found for package0==1.0",
             "package0 1.0: the package index has no such",
         ),
+        (
+            "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('<pip._v\n"
+            "ERROR: No matching distribution found for package0==1.0",
+            r"index could not be reached \(NewConnectionError\), so package0 .* is there a network",
+        ),
         ("/usr/bin/python: No module named pip", "pip: it is not installed here"),
         ("ERROR: connection refused", r"could not be fetched \(ERROR: connection refused\)"),
         ("", "package0 1.0: the package index gave no file package0-1.0-py3-none-any.whl"),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -35,6 +35,34 @@ BLOCK = 128  # values among which the largest is found at once
 AT_ONCE = {"cpu": 2**19, "cuda": 2**26}  # log-probabilities worked on together: a cache's worth
 
 Doubts = Float[Tensor, "*expert batch cell"]
+
+
+class TopTwo(NamedTuple):
+    """The largest two log-probabilities of each row, and which value has the first."""
+
+    first: Float[Tensor, " row"]
+    second: Float[Tensor, " row"]
+    winner: Int[Tensor, " row"]
+
+    @classmethod
+    def of(cls, log_p: Float[Tensor, "row value"]) -> TopTwo:
+        """Of the blocks' largest, or inside the winner's block; the values of a row are more than a block."""
+        rows, values = log_p.shape
+        whole = log_p[:, : values // BLOCK * BLOCK].view(rows, values // BLOCK, BLOCK)
+        largest = whole.amax(-1)
+        if values % BLOCK:
+            largest = torch.cat([largest, log_p[:, values // BLOCK * BLOCK :].amax(-1, keepdim=True)], 1)
+        (first, other), block = (part.T for part in largest.topk(2))
+        # A last block that is short is looked at with some values before it: those are others of the winner too.
+        start = (block[0] * BLOCK).clamp(max=values - BLOCK)
+        around = log_p.gather(1, start[:, None] + torch.arange(BLOCK, device=log_p.device))
+        inside, at = around.topk(2)
+        return cls(first, torch.maximum(other, inside[:, 1]), start + at[:, 0])
+
+    def rows(self, rows: Int[Tensor, " some"]) -> TopTwo:
+        """Those of some rows."""
+        return TopTwo(*(part[rows] for part in self))
+
 
 # The largest two log-probabilities of each row, and what the others have beside the second.
 RunnerUp = tuple[Float[Tensor, " row"], Float[Tensor, " row"], Float[Tensor, " row"]]
@@ -70,7 +98,7 @@ def log_doubt(log_probs: Float[Tensor, "*expert batch cell value"] | Numbers) ->
     if found is not None:
         return found
     if log_probs.shape[-1] > LARGE:
-        return _by_rows(_log_doubt_of_many, log_probs)
+        return _by_rows(log_doubt_of_many, log_probs)
     # Sorted, so that the same probabilities in another order give the same bits: such experts tie.
     log_p = log_probs.sort(dim=-1, descending=True).values.double()
     if log_p.shape[-1] == 1:
@@ -110,15 +138,19 @@ def entropy(log_probs: Float[Tensor, "*expert batch cell value"]) -> Doubts:
 def _by_rows(function: Callable[[Tensor], Tensor], log_probs: Tensor) -> Tensor:
     """A function of distributions, a cache's worth of them at a time."""
     rows = log_probs.reshape(-1, log_probs.shape[-1])
-    some = max(1, AT_ONCE.get(rows.device.type, AT_ONCE["cuda"]) // rows.shape[-1])
-    parts = [function(part) for part in rows.split(some)]
+    parts = [function(part) for part in rows.split(rows_at_once(rows))]
     found = parts[0] if len(parts) == 1 else torch.cat(parts)
     return found.view(log_probs.shape[:-1])
 
 
-def _log_doubt_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
+def rows_at_once(rows: Float[Tensor, "row value"]) -> int:
+    """How many of them are a cache's worth."""
+    return max(1, AT_ONCE.get(rows.device.type, AT_ONCE["cuda"]) // rows.shape[-1])
+
+
+def log_doubt_of_many(log_p: Float[Tensor, "row value"], top: TopTwo | None = None) -> Float[Tensor, " row"]:
     r"""The log-doubt from the top two and one sum: $p^{(2)} (1 + s) / \sum p$ with s as in `_against_runner_up`."""
-    first, second, others = _against_runner_up(log_p)
+    first, second, others = _against_runner_up(log_p, top)
     log_total = first + torch.log1p((second - first).exp() * others)
     return second + torch.log1p(others) - log_total
 
@@ -129,7 +161,7 @@ def _error_of_many(log_p: Float[Tensor, "row value"]) -> Float[Tensor, " row"]:
     return wrong / (1.0 + wrong)
 
 
-def _against_runner_up(log_p: Float[Tensor, "row value"]) -> RunnerUp:
+def _against_runner_up(log_p: Float[Tensor, "row value"], top: TopTwo | None = None) -> RunnerUp:
     r"""The largest two log-probabilities, and $s = \sum_{v \ne 1} p_v / p^{(2)}$, exact in any order of the values.
 
     Shares are at most 1. Rounded to whole numbers of $2^{-q}$ with $q = 52 - \lceil\log_2 V\rceil$ they add up in
@@ -139,7 +171,7 @@ def _against_runner_up(log_p: Float[Tensor, "row value"]) -> RunnerUp:
     found = None if faster is None else faster.against_runner_up(log_p)
     if found is not None:
         return found
-    first, second, winner = _top_two(log_p)
+    first, second, winner = TopTwo.of(log_p) if top is None else top
     share = log_p - second.clamp(min=torch.finfo(log_p.dtype).min)[:, None]
     # Not exp2, which takes a third of the time on some processors: on a CPU torch works the last few numbers of a
     # tensor out by another exp2, and a value's place would change its bits.
@@ -153,21 +185,6 @@ def rounding_number(log_p: Float[Tensor, "row value"]) -> float:
     """Beside this number the last bit that is kept stands for 2^-q, whatever the type."""
     digits = 23 if log_p.dtype == torch.float32 else 52
     return float(1.5 * 2.0 ** (digits - 52 + (log_p.shape[-1] - 1).bit_length()))
-
-
-def _top_two(log_p: Float[Tensor, "row value"]) -> tuple[Tensor, Tensor, Int[Tensor, " row"]]:
-    """The largest two of each row, of the blocks' largest or inside the winner's block; and which value wins."""
-    rows, values = log_p.shape
-    whole = log_p[:, : values // BLOCK * BLOCK].view(rows, values // BLOCK, BLOCK)
-    largest = whole.amax(-1)
-    if values % BLOCK:
-        largest = torch.cat([largest, log_p[:, values // BLOCK * BLOCK :].amax(-1, keepdim=True)], 1)
-    (first, other), block = (part.T for part in largest.topk(2))
-    # A last block that is short is looked at with some values before it: those are others of the winner too.
-    start = (block[0] * BLOCK).clamp(max=values - BLOCK)
-    around = log_p.gather(1, start[:, None] + torch.arange(BLOCK, device=log_p.device))
-    inside, at = around.topk(2)
-    return first, torch.maximum(other, inside[:, 1]), start + at[:, 0]
 
 
 def margin(log_probs: Float[Tensor, "*expert batch cell value"] | Numbers) -> Doubts:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from factordiff.composition.composition import Composed, Composition, checked, per_expert
 from factordiff.composition.confidence import AGGREGATES, Aggregate, aggregate_log_doubt, log_doubt, temper
+from factordiff.composition.contenders import contending_log_doubts
 from factordiff.composition.factors import Labels, Partition, as_partition, labels_for
 from factordiff.composition.method import declare
 from factordiff.composition.options import FACTORS, TEMPERATURES, Option, check_sizes
@@ -72,7 +73,9 @@ class Routing(Composition):
 
     def __call__(self, log_probs: ExpertLogProbs, state: SamplerState) -> Composed:
         """The routed distribution of each cell and the routing map."""
-        doubts = tempered_log_doubts(log_probs, self.temperatures)
+        told = tempered(log_probs, self.temperatures)
+        # A factor's confidence is made of all its cells; of a cell alone, the surest expert is all that is asked for.
+        doubts = contending_log_doubts(told) if self.partition is None else log_doubt(told)
         z = route(factor_log_doubts(doubts, self.partition, state, self.aggregate))
         # Untempered, an expert's doubt is the composed cell's: no need to work it out again.
         known = self.order == "tempered" or self.temperatures is None
@@ -195,11 +198,14 @@ def tempered_log_doubts(
     log_probs: ExpertLogProbs, temperatures: Sequence[float] | None
 ) -> Float[Tensor, "expert batch cell"]:
     """Each expert's log-doubt at each cell, after its routing temperature."""
+    return log_doubt(tempered(log_probs, temperatures))
+
+
+def tempered(log_probs: ExpertLogProbs, temperatures: Sequence[float] | None) -> ExpertLogProbs:
+    """What confidence is read of: each expert's distributions, after its routing temperature if there are any."""
     if temperatures is None:
-        return log_doubt(log_probs)
-    return log_doubt(
-        temper(log_probs, per_expert("temperatures", temperatures, len(log_probs), 1.0, log_probs))
-    )
+        return log_probs
+    return temper(log_probs, per_expert("temperatures", temperatures, len(log_probs), 1.0, log_probs))
 
 
 def factor_log_doubts(

@@ -16,6 +16,8 @@ from factordiff.experts.expert import Expert, described, take
 from factordiff.state import SamplerState
 from factordiff.types import LARGE, CellLogProbs, Cells, ExpertLogProbs
 
+SUM_TOLERANCE = 1e-3  # by which the logarithm of a sum of probabilities may be off 0
+
 
 class Forward:
     """The experts, told about every item once, and asked about the rows that have something to reveal."""
@@ -122,7 +124,7 @@ class SumErrors:
             refuse(self.worst)
 
 
-def refuse(errors: Float[Tensor, " expert"], tolerance: float = 1e-3) -> None:
+def refuse(errors: Float[Tensor, " expert"], tolerance: float = SUM_TOLERANCE) -> None:
     """Raise for the first expert whose `sum_error` is too large."""
     for expert, error in enumerate(errors.tolist()):
         if not error <= tolerance:

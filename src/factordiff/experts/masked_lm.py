@@ -84,10 +84,9 @@ class MaskedLanguageModel:
         self._past_type: Any = tuple  # what the model keeps keys and values in
 
     def __repr__(self) -> str:
-        with_adapter = f", adapter {self.adapter!r}" if self.adapter else ""
-        return (
-            f"MaskedLanguageModel({type(self.model).__name__}, {self.vocabulary.size} values{with_adapter})"
-        )
+        more = f", adapter {self.adapter!r}" if self.adapter else ""
+        more += ", prompts read once" if self.prompt_cache else ""
+        return f"MaskedLanguageModel({type(self.model).__name__}, {self.vocabulary.size} values{more})"
 
     @property
     def tokens(self) -> tuple[int, ...]:

@@ -102,6 +102,13 @@ def _download(packages: list[Package], folder: Path) -> None:
         raise DataError(
             "pip: it is not installed here, and packages are fetched with it; python -m ensurepip installs it"
         )
+    # First: an index that cannot be reached has, to pip, no such distribution either.
+    unreached = re.search(r"connection broken by '(\w+)", ended.stderr)
+    if unreached:
+        raise DataError(
+            f"pip: the package index could not be reached ({unreached[1]}), so {packages[0].name} and what follows "
+            "are not fetched; is there a network?"
+        )
     missing = re.search(r"No matching distribution found for (\S+)==(\S+)", ended.stderr)
     if missing:
         raise DataError(
