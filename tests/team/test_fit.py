@@ -43,6 +43,7 @@ def test_every_number_can_be_fitted_with_the_same_budget(what: str) -> None:
     team = compose(experts).fit((data.answers, data.condition, None, data.layout), what, budget=4)
     assert team.method == FITTABLE[what].method
     assert team.report is not None
+    assert team.report.held == 3  # the last quarter alone chooses
     # Past an end of what was tried half as many again; two break ties.
     assert 4 + 2 <= len(team.report.trials) <= 4 + 4 // 2 + 2
     scores = [trial.score.order for trial in team.report.trials if trial.score is not None]
