@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,11 +89,17 @@ def fit(request: FitRequest, console: Console) -> None:
         check_colors(team.names, team.experts[0].vocabulary)
         data = validation_data(Dataset.load(device), request.items, request.held, request.rounds)
     options = {**request.options, "heads": chosen_heads(request.head)}
-    with Lock.of_folder(request.out):
-        with stage_bars(console) as tell:
-            fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
-        _written(fitted, request.out)
-        shutil.rmtree(place)
+    there = request.out.exists()
+    try:
+        with Lock.of_folder(request.out):
+            with stage_bars(console) as tell:
+                fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
+            _written(fitted, request.out)
+            shutil.rmtree(place)
+    finally:
+        if not there:  # what is refused leaves no empty folder behind
+            with suppress(OSError):
+                request.out.rmdir()
     assert fitted.report is not None
     file = request.out / TEAM
     use = f"factordiff solve TASK --team {file}" if request.data is None else f'compose("{file}")'
