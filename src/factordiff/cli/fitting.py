@@ -37,6 +37,7 @@ from factordiff.sampling.rules import reveal_rule
 from factordiff.team.team import Team, compose
 
 WORKPLACE, TEAM, REPORT = "fitting", "team.json", "report.json"
+BESIDE_AT = 72  # columns that a diagnosis takes beside what each way was set to
 
 
 @dataclass(frozen=True)
@@ -180,13 +181,20 @@ def show_diagnosis(console: Console, found: Diagnosis) -> None:
     table.add_column(
         "way", min_width=11, overflow="fold"
     )  # experts are told apart by the ends of their names
-    for heading in ("all", "whole rows", *(f"{100 * rate:.0f} % hidden" for rate in found.rates)):
+    # In two lines, so that a window of 80 columns has room for what each way was set to.
+    for heading in ("all", "whole\nrows", *(f"{100 * rate:.0f} %\nhidden" for rate in found.rates)):
         table.add_column(heading, justify="right")
-    table.add_column("at", overflow="fold")
+    table.add_column("at", max_width=max(8, console.width - BESIDE_AT), overflow="fold")
     for one in found.findings:
         shares = (one.cells, one.rows, *one.by_rate)
         table.add_row(one.name, *(f"{100 * share:.2f}" for share in shares), one.setting)
     console.print(table)
+    if len(found.names) > 2:
+        console.print(
+            "of more than two experts the best numbers and temperatures are searched for: there may be better ones",
+            highlight=False,
+            soft_wrap=True,
+        )
     for name, cells in zip(found.names, found.wrongly_sure, strict=True):
         worst = int(cells.argmax())
         where = f"cell {worst}"
