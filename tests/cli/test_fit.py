@@ -56,6 +56,8 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == [
         "README.md", "config.json", "model.safetensors", "report.json", "team.json",
     ]  # fmt: skip
+    command = f"- command: factordiff fit {experts} --items 6 --held 3 --steps 6\n"
+    assert command in (out / "README.md").read_text()
     report = json.loads((out / "report.json").read_text())
     assert len(report["trials"]) == 2
     assert load_router(out).fitted_to[0][0] == "trans-color"

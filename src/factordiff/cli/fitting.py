@@ -56,6 +56,7 @@ class FitRequest:
     reveal: str
     device: str
     options: dict[str, Any]
+    command: str  # for a router's card
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def fit(request: FitRequest, console: Console) -> None:
         with Lock.of_folder(request.out):
             with stage_bars(console) as tell:
                 fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
-            _written(fitted, request.out)
+            _written(fitted, request.out, request.command)
             shutil.rmtree(place)
     finally:
         if not there:  # what is refused leaves no empty folder behind
@@ -107,10 +108,11 @@ def fit(request: FitRequest, console: Console) -> None:
     show_report(console, fitted.report, request.out, use)
 
 
-def _written(team: Team, folder: Path) -> None:
+def _written(team: Team, folder: Path, command: str) -> None:
     """Write router, team and report."""
     router = team.options.get("router")
     if isinstance(router, Router):
+        router = replace(router, about={"command": command, **router.about})
         team = replace(team, options={**team.options, "router": save_router(router, folder)})
     assert team.report is not None
     write_whole(folder / REPORT, (json.dumps(asdict(team.report), indent=2) + "\n").encode())
