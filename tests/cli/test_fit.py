@@ -56,6 +56,8 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == [
         "README.md", "config.json", "model.safetensors", "report.json", "team.json",
     ]  # fmt: skip
+    command = f"- command: factordiff fit {experts} --items 6 --held 3 --steps 6\n"
+    assert command in (out / "README.md").read_text()
     report = json.loads((out / "report.json").read_text())
     assert len(report["trials"]) == 2
     assert load_router(out).fitted_to[0][0] == "trans-color"
@@ -70,8 +72,8 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     assert run(*solved[:2], "--team", str(out / "team.json")).count("learned") > 0
     with pytest.raises(InvalidInput, match=r"already holds a team\.json; choose another folder"):
         run("fit", experts, *FEW, "--out", str(out))
-    others = ",".join(experts.split(",")[::-1])
-    with pytest.raises(InvalidInput, match="fitted to trans-color with other weights"):
+    others = ",".join([experts.split(",")[0], *tiny_experts(tmp_path / "others", ("trans-full",))])
+    with pytest.raises(InvalidInput, match="fitted to trans-occ with other weights"):
         run("eval", "--experts", others, *learned)
 
 
@@ -151,6 +153,17 @@ def test_a_team_of_ones_own_data_is_not_for_tasks(tmp_path: Path) -> None:
     (tmp_path / "data.npz").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"not a safetensors file .*save_file\({'answers': cells}, FILE\)"):
         run("diagnose", "text-prose,text-code", "--data", str(tmp_path / "data.npz"))
+
+
+def test_what_is_refused_leaves_no_folder(experts: str, tmp_path: Path) -> None:
+    out, words = tmp_path / "out", ("--items", "4", "--device", "cpu")
+    with pytest.raises(InvalidInput, match="others to choose by, got 4 and 0"):
+        run("fit", experts, *words, "--held", "0", "--out", str(out))
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(InvalidInput, match="at least two experts to choose between, got 1"):
+        run("fit", experts.split(",")[0], *words, "--held", "2", "--out", str(out))
+    assert out.exists()  # it was there before
 
 
 def test_data_of_ones_own(tmp_path: Path) -> None:

@@ -63,15 +63,23 @@ def test_the_list_of_worlds_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said(console).splitlines()) < 80  # it was 120
 
 
-def test_experts_of_a_diagnosis_are_told_apart() -> None:
-    names = ("trans-occ-default-head", "trans-occ-relative")
-    ways = ("learned", "by place", "evidence")
-    findings = tuple(Finding(name, 1.0, 1.0, (1.0,) * 4, "") for name in (*names, *ways, "oracle"))
+@pytest.mark.parametrize("names", [("trans-occ-default-head", "trans-occ-relative"), ("one", "two", "three")])
+def test_a_diagnosis_tells_its_experts_apart_and_what_each_way_was_set_to(names: tuple[str, ...]) -> None:
+    ways = ("best product", "best mixture", "best confidence", "learned", "by place", "evidence")
+    settings = dict(zip(ways, ("0.4849/1", "0.997/1", "T 1/0.7", "", "", "near:2, T 1e+06"), strict=True))
+    findings = tuple(
+        Finding(name, 1.0, 1.0, (1.0,) * 4, settings.get(name, "")) for name in (*names, *ways, "oracle")
+    )
     gains = dict.fromkeys(ways, (0.0, 0.0))
-    found = Diagnosis(names, (1.0, 0.75, 0.5, 0.25), findings, torch.zeros(2, 100), gains, 12, (10, 10))
+    sure = torch.zeros(len(names), 100)
+    found = Diagnosis(names, (1.0, 0.75, 0.5, 0.25), findings, sure, gains, 12, (10, 10))
     console = narrow()
     show_diagnosis(console, found)
     assert all(name in columns(said(console), 1) for name in names)
+    assert all(line.endswith("│") for line in said(console).splitlines() if line.startswith("│"))
+    settled = columns(said(console), 8)
+    assert all(setting.replace(" ", "") in settled.replace(" ", "") for setting in settings.values())
+    assert ("there may be better ones" in said(console)) == (len(names) > 2)
 
 
 @pytest.mark.parametrize("drawn", [reproduction._rich, comparing.shown])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from factordiff.composition.evidence import Evidence, smoothed
+from factordiff import compose
+from factordiff.composition.evidence import DEFAULT_FACTORS, Evidence, smoothed
+from factordiff.composition.factor_names import window
 from factordiff.composition.factors import factor_sums, rows
+from factordiff.composition.method import spec
 from factordiff.composition.routing import FactorWeights, SoftRouting
 from factordiff.engine.engine import Engine
 from factordiff.experts.tabular import TabularExpert
@@ -25,6 +29,8 @@ from factordiff.state import SamplerState
 from tests import oracle
 from tests.block_world import kappa
 from tests.toy import CELLS, EXPERTS, MASK, Drawn, close, drawn, log_probs, seeds, states
+
+ROOT = Path(__file__).parents[2]
 
 
 def on_the_way(case: Drawn, seed: int) -> SamplerState:
@@ -189,6 +195,22 @@ def test_weights_are_there_to_be_read() -> None:
         assert composed.weights is not None
         mixed = (composed.weights[..., None] * log_p.exp()).sum(0)
         assert close(composed.log_probs.exp(), mixed.numpy())
+
+
+def test_by_default_it_learns_from_what_lies_near_and_one_cell_after_the_other() -> None:
+    """Pixels would be the plain mixture, and a rule that opens most cells at once leaves nothing to learn from."""
+    declared = spec("evidence")
+    assert (declared.factors, declared.reveal) == (DEFAULT_FACTORS, "exact") == ("near:2", "exact")
+    assert f'`factors="{DEFAULT_FACTORS}"` (default)' in (ROOT / "docs" / "methods.md").read_text()
+    drawn = {"temperature": 1.0, "seed": 2}
+    by_name, mixed = (
+        compose(EXPERTS, method, reveal="exact").sample(torch.full((200, CELLS), MASK), **drawn).x_0  # type: ignore[arg-type]
+        for method in ("evidence", "mixture")
+    )
+    kernel = Evidence(kernel=window(DEFAULT_FACTORS, CELLS))
+    by_hand = compose(EXPERTS, kernel, reveal="exact").sample(torch.full((200, CELLS), MASK), **drawn).x_0  # type: ignore[arg-type]
+    assert torch.equal(by_name, by_hand)
+    assert not torch.equal(by_name, mixed)
 
 
 def test_temperature_flattens_and_bias_leans() -> None:

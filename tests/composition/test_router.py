@@ -223,14 +223,22 @@ def test_other_experts_are_refused() -> None:
     router = replace(Router.new(RouterConfig(2, 5)), fitted_to=FITTED)
     router_store.check_experts(router, FITTED)
     router_store.check_experts(router, [("other name", "1f"), ("b", "2f")])
-    for others in ([("a", "2f"), ("b", "1f")], [("a", None), ("b", "2f")], [("a", "1f")]):
+    router_store.check_experts(router, FITTED[::-1])  # the order is nothing to it
+    by_place = replace(Router.new(RouterConfig(2, 5, bias=True)), fitted_to=FITTED)
+    for refusing, others in (
+        (by_place, FITTED[::-1]),
+        (replace(Router.new(RouterConfig(2, 5, "neighbourhood")), fitted_to=FITTED), FITTED[::-1]),
+        (router, [("a", None), ("b", "2f")]),
+        (router, [("a", "1f"), ("b", "1f")]),
+        (router, [("a", "1f")]),
+    ):
         refused = False
         try:
-            router_store.check_experts(router, others)
+            router_store.check_experts(refusing, others)
         except InvalidInput as error:
             refused = "other_experts='allow'" in str(error)
         assert refused, others
-        router_store.check_experts(router, others, allow=True)
+        router_store.check_experts(refusing, others, allow=True)
     router_store.check_experts(Router.new(RouterConfig(2, 5)), [("a", "x")])  # fitted to nobody
 
 

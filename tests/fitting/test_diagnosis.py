@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from factordiff import FittingData, Vocabulary, compose
+from factordiff.composition.learned import Learned
 from factordiff.errors import InvalidInput
 from factordiff.fitting import diagnosis
 from factordiff.fitting.diagnosis import Diagnosis
@@ -133,6 +134,30 @@ def test_owners_by_place_are_chosen_on_other_items() -> None:
     assert of_same > 0.28
     assert found["by place"].by_rate[0] < 0.27
     assert "where a cell lies" not in found.advice
+
+
+def test_the_small_router_is_measured_on_other_items(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    experts, data = halves(9)
+    fitted_on: dict[int, set[int]] = {}
+    measured: list[int] = []
+    fit, measure = diagnosis.fit_router, diagnosis._grid_of_right
+
+    def fitting(here: Any, held: Any, *given: Any, **named: Any) -> Any:
+        found = fit(here, held, *given, **named)
+        fitted_on[id(found.router)] = {*here.item.tolist(), *held.item.tolist()}
+        return found
+
+    def measuring(predictions: Any, composition: Any) -> Tensor:
+        if isinstance(composition, Learned):
+            items = predictions.item.unique().tolist()
+            assert not fitted_on[id(composition.router)] & set(items)
+            measured.extend(items)
+        return measure(predictions, composition)
+
+    monkeypatch.setattr(diagnosis, "fit_router", fitting)
+    monkeypatch.setattr(diagnosis, "_grid_of_right", measuring)
+    compose(experts).diagnose(data)
+    assert sorted(measured) == list(range(9))  # each of them once
 
 
 def test_it_can_be_drawn(of_cycle: tuple[Diagnosis, list[str]], of_halves: Diagnosis) -> None:

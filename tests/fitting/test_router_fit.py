@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from factordiff.composition.router_features import LEAST_LOG
 from factordiff.fitting import router_fit
 from factordiff.fitting.predictions import Predictions, predict
 from factordiff.fitting.router_fit import FitSettings, fit_router, held_out_loss
+from factordiff.networks.parameters import Layout
 from factordiff.toy.overconfidence import VALUES
 from tests.composition.test_router import LAYOUT, case, drawn_router
 from tests.fitting.worlds import Half, cyclic, halves
@@ -102,20 +104,48 @@ class Certain(Half):
 
 
 def test_a_veto_counts_where_routers_are_held_against_each_other() -> None:
-    """A product head never outvotes an expert's zero: what it loses held out is what it loses when it is used."""
+    """No product outvotes an expert's zero, no complement all experts' zeros: held out a router loses what it does."""
     _, data = halves()
     experts = [Certain(0), Certain(1)]
-    predictions = predict(experts, data)
-    for config in (RouterConfig(2, 3, head="product"), RouterConfig(2, 3, head="product", complement=True)):
-        router = drawn_router(config)
+    both_veto = predict([experts[0], experts[0]], data)
+    each = predict(experts, data), both_veto
+    for predictions, head, complement in (
+        (each[0], "product", False),
+        (each[0], "product", True),
+        (each[1], "mixture", True),
+    ):
+        router = drawn_router(RouterConfig(2, 3, head=head, complement=complement))  # type: ignore[arg-type]
         said = Learned(router)(predictions.log_probs, predictions.state()).log_probs
         said = said.gather(-1, predictions.x_0[..., None]).squeeze(-1).clamp(min=LEAST_LOG)
-        each = torch.where(predictions.asked, -said, 0.0).sum(-1) / predictions.rate
-        expected = float(each.mean() / predictions.x_t.shape[1])
+        rows = torch.where(predictions.asked, -said, 0.0).sum(-1) / predictions.rate
+        expected = float(rows.mean() / predictions.x_t.shape[1])
         assert held_out_loss(predictions, router) == pytest.approx(expected, rel=1e-4)
     fitted = compose(experts).fit(data, "router", steps=60)
     assert fitted.options["router"].config.head == "mixture"
     assert fitted.report.best.score.cells > 0.99
+
+
+class AllButCertain(Half):
+    """As `Half`, and in the other's half it leaves next to nothing, e^-30, for any other value."""
+
+    def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+        claimed = torch.full((*x_t.shape, 3), -30.0, dtype=torch.float64)
+        claimed[..., 0] = math.log1p(-2 * math.exp(-30.0))
+        return torch.where(self.home[:, None], super().log_probs(x_t, encoded), claimed)
+
+
+@pytest.mark.parametrize("certain", [AllButCertain, Certain])
+def test_what_a_product_is_trained_by_is_what_it_is_held_against(certain: type[Half]) -> None:
+    """Next to nothing is as little as the expert says, which an exponent can undo; of a veto nothing is learned."""
+    _, data = halves()
+    predictions = predict([certain(0), certain(1)], data)
+    config = RouterConfig(2, 3, head="product", layout=data.layout)
+    router, layout = drawn_router(config), Layout(config.slots())
+    vector = router.vector.clone().requires_grad_(True)
+    trained = router_fit._AllReady(predictions, config).loss(layout, vector, torch.arange(len(predictions)))
+    assert float(trained.detach()) == pytest.approx(held_out_loss(predictions, router), rel=1e-5)
+    (slope,) = torch.autograd.grad(trained, vector)
+    assert bool((slope == 0).all()) == (certain is Certain)  # every cell is vetoed there
 
 
 def test_one_seed_one_router_another_seed_another() -> None:

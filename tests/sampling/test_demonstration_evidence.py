@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ class Copies:
     """Says that an answer is its query moved on by `shift`, with probability 0.9, and notes what it was told."""
 
     def __init__(self, shift: int) -> None:
-        self.shift, self.told = shift, []  # type: ignore[var-annotated]
+        self.shift = shift
+        self.told: list[Any] = []
+        self.seen: list[Tensor] = []
 
     vocabulary = Vocabulary(VALUES)
 
@@ -29,6 +32,7 @@ class Copies:
         return condition.query
 
     def log_probs(self, x_t: Tensor, encoded: Tensor) -> Tensor:
+        self.seen.append(x_t)
         said = (encoded + self.shift) % VALUES
         table = torch.full((*x_t.shape, VALUES), 0.05, dtype=torch.float64)
         return table.scatter(-1, said[..., None], 0.9).log()
@@ -61,6 +65,24 @@ def test_who_is_asked_does_not_see_the_answer() -> None:
         assert told.present.sum() == 2
         assert not told.present[0, number]
         assert (told.context_outputs[0, number] == 0).all()
+
+
+def test_an_answer_is_scored_where_it_is_hidden_and_every_rate_counts_alike() -> None:
+    expert, condition = Copies(0), shown([0], [3])
+    scores, _ = demonstration_evidence([expert], condition)
+    right = math.log(0.9)
+    expected, half_hidden = 0.0, []
+    for number in range(3):
+        answer = condition.context_outputs[0, number]
+        everything, half = (x_t[0] for x_t in expert.seen[2 * number : 2 * number + 2])
+        assert (everything == VALUES).all()
+        hidden = half == VALUES
+        assert torch.equal(half[~hidden], answer[~hidden])
+        half_hidden.append(int(hidden.sum()))
+        expected += (CELLS * right + int(hidden.sum()) * right / 0.5) / 2
+    assert float(scores[0, 0]) == pytest.approx(expected)
+    assert 0 < sum(half_hidden) < 3 * CELLS
+    assert len(set(half_hidden)) > 1  # drawn anew for each demonstration
 
 
 def test_it_reaches_the_composition_through_the_front_door_and_is_counted() -> None:

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from factordiff import FittingData, compose
+from factordiff import Condition, FittingData, compose, rne
+from factordiff.composition.learned import Learned
 from factordiff.composition.router import Router, RouterConfig
 from factordiff.composition.router_store import load_router, save_router
 from factordiff.errors import CheckpointError, InvalidInput
+from factordiff.fitting.data import digest
 from factordiff.fitting.predictions import predict
 from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import FITTABLE
+from factordiff.sampling.reveal import ByConfidence
 from factordiff.team.team import Team
 from tests.fitting.worlds import cyclic, halves
 from tests.solving_experts import tiny_experts
@@ -43,6 +46,7 @@ def test_every_number_can_be_fitted_with_the_same_budget(what: str) -> None:
     team = compose(experts).fit((data.answers, data.condition, None, data.layout), what, budget=4)
     assert team.method == FITTABLE[what].method
     assert team.report is not None
+    assert team.report.held == 3  # the last quarter alone chooses
     # Past an end of what was tried half as many again; two break ties.
     assert 4 + 2 <= len(team.report.trials) <= 4 + 4 // 2 + 2
     scores = [trial.score.order for trial in team.report.trials if trial.score is not None]
@@ -119,6 +123,54 @@ def test_an_interrupted_fit_goes_on(what: str, after: int, tmp_path: Path) -> No
         compose(experts).fit(data, what, folder=tmp_path / "f", seed=1, **options)
 
 
+@pytest.mark.parametrize("what", ["router", "evidence"])
+def test_what_was_heard_for_another_fit_is_not_taken_for_this_ones(what: str, tmp_path: Path) -> None:
+    experts, data = halves(16)
+    options = QUICK if what == "router" else {"budget": 2}
+
+    def team(reveal: Any = "exact", factors: tuple[int, ...] = (0, 1) * 4) -> Team:
+        return compose(experts, "evidence", reveal=reveal, factors=list(factors))
+
+    others = {
+        "condition": (team(), dataclasses.replace(data, condition=3 - data.condition)),
+        "layout": (team(), dataclasses.replace(data, layout=(4, 2))),
+        "reveal": (team(ByConfidence(2)), data),
+        "options": (team(factors=(0,) * 4 + (1,) * 4), data),
+    }
+    if what == "router":  # how a team answers is nothing to it
+        del others["reveal"], others["options"]
+    with pytest.raises(Stopped):
+        team().fit(data, what, folder=tmp_path, on_progress=stopping(1), **options)
+    for changed, (other, its) in others.items():
+        with pytest.raises(CheckpointError, match=f"an interrupted fit lies here with {changed} "):
+            other.fit(its, what, folder=tmp_path, **options)
+    assert team().fit(data, what, folder=tmp_path, **options).report is not None
+
+
+def test_what_somebody_is_told_has_a_name() -> None:
+    class Rest:
+        """Of a stranger's object no more is known than its type."""
+
+    told = {"a": torch.arange(3), "b": (1, "two", None, [2.5])}
+    assert digest(told) == digest({"a": torch.arange(3), "b": (1, "two", None, [2.5])})
+    assert digest(Rest()) == digest(Rest())
+    changes = (
+        {"a": torch.arange(3).int()},
+        {"a": torch.arange(3)[None]},
+        {"a": torch.tensor([0, 1, 3])},
+        {"b": (1, "two", None, [2.25])},
+        {"b": (1, "two", 0, [2.5])},
+        {"b": (1, "two", Rest(), [2.5])},
+        {"c": 0},
+    )
+    assert len({digest(told | change) for change in changes} | {digest(told)}) == len(changes) + 1
+    grids = torch.zeros(2, 1, 4, dtype=torch.int64)
+    shown = [
+        Condition(torch.tensor([[0, 1, 2, cell]] * 2), grids, grids, torch.ones(2, 1) > 0) for cell in (3, 4)
+    ]
+    assert digest(shown[0]) != digest(shown[1])
+
+
 @pytest.mark.parametrize("what", ["router", "weights"])
 @pytest.mark.parametrize(("held", "sides"), [(True, "got 0 and 8"), (False, "got 8 and 0")])
 def test_without_items_to_fit_on_or_to_choose_by_nobody_is_asked(
@@ -157,7 +209,7 @@ def test_answers_that_are_hidden_are_refused(what: str) -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     experts, data = halves(8)
     for arguments, sentence in (
-        ((data, "luck"), "what: expected one of router"),
+        ((data, "luck"), r"what: expected one of router.*\(one of learned, routing, .*\), got 'luck'"),
         ((None,), "data: expected FittingData or"),
         ((torch.zeros(0, 8, dtype=torch.int64),), "expected some items to fit on, got none"),
         (((data.answers,) * 7,), "data: expected FittingData or .*, got 7 things"),
@@ -215,13 +267,28 @@ def test_a_team_file_knows_its_router(tmp_path: Path) -> None:
 
 def test_other_experts_are_refused_unless_told(tmp_path: Path) -> None:
     folders, router = fitted_folders(tmp_path)
+    others = [folders[0], *tiny_experts(tmp_path / "others", ("trans-full",))]
     save_router(router, tmp_path / "router")
     compose(folders, "learned", router=tmp_path / "router")
-    with pytest.raises(
-        InvalidInput, match="fitted to trans-color with other weights than those of trans-occ"
-    ):
-        compose(folders[::-1], "learned", router=tmp_path / "router")
-    told = compose(folders[::-1], "learned", router=str(tmp_path / "router"), other_experts="allow")
+    sentence = "fitted to trans-occ with other weights than those of trans-full"
+    with pytest.raises(InvalidInput, match=sentence):
+        compose(others, "learned", router=tmp_path / "router")
+    for made in (Learned(router), Learned(tmp_path / "router"), rne(proposal=Learned(router))):
+        with pytest.raises(InvalidInput, match=sentence):
+            compose(others, made)
+        compose(folders, made)
+    assert len(compose(others, Learned(router, other_experts="allow"))) == 2
+    told = compose(others, "learned", router=str(tmp_path / "router"), other_experts="allow")
     assert told.method_for(100).composition.router.parameters == load_router(tmp_path / "router").parameters  # type: ignore[attr-defined]
     with pytest.raises(CheckpointError, match="not a router's folder"):
         compose(folders, "learned", router=tmp_path / "nothing")
+
+
+def test_a_shared_router_takes_its_experts_in_any_order(tmp_path: Path) -> None:
+    folders, router = fitted_folders(tmp_path)
+    compose(folders[::-1], "learned", router=router)  # its weights are permuted with them: test_router
+    by_place = Router.new(RouterConfig(2, 10, layout=(10, 10), bias=True))
+    with pytest.raises(
+        InvalidInput, match="fitted to trans-color with other weights than those of trans-occ"
+    ):
+        compose(folders[::-1], "learned", router=Router(by_place.config, by_place.vector, router.fitted_to))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from typer import Argument, Option
@@ -24,6 +27,20 @@ OPTIONS = (
     "steps",
     "measure",
 )  # as `Team.fit` takes it
+TOLD = (
+    "data",
+    "layout",
+    "items",
+    "held",
+    "rounds",
+    "kind",
+    "head",
+    "bias",
+    "complement",
+    "evidence",
+    "steps",
+    "seed",
+)
 Layout = Annotated[str, Option(help="With --data: height x width of the cells, as 10x10.")]
 
 
@@ -76,6 +93,17 @@ def fit_command(
     folder = out or Path("runs") / f"fit-{label}-{method}"
     options = {option: typed[option] for option in OPTIONS}
     request = FitRequest(
-        names, method, folder, data, layout, items, held, rounds, head, reveal, device, options
+        names, method, folder, data, layout, items, held, rounds, head, reveal, device, options, said(typed)
     )
     fit(request, Console())
+
+
+def said(typed: Mapping[str, Any]) -> str:
+    """The command of a router's fit, as its card has it: what the router depends on and is not as it comes."""
+    usual = signature(fit_command).parameters
+    words = ["factordiff", "fit", typed["experts"]]
+    for name in TOLD:
+        value = typed[name]
+        if value != usual[name].default:
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return shlex.join(words)

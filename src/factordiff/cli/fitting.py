@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from factordiff.sampling.rules import reveal_rule
 from factordiff.team.team import Team, compose
 
 WORKPLACE, TEAM, REPORT = "fitting", "team.json", "report.json"
+BESIDE_AT = 72  # columns that a diagnosis takes beside what each way was set to
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class FitRequest:
     reveal: str
     device: str
     options: dict[str, Any]
+    command: str  # for a router's card
 
 
 @dataclass(frozen=True)
@@ -88,21 +91,28 @@ def fit(request: FitRequest, console: Console) -> None:
         check_colors(team.names, team.experts[0].vocabulary)
         data = validation_data(Dataset.load(device), request.items, request.held, request.rounds)
     options = {**request.options, "heads": chosen_heads(request.head)}
-    with Lock.of_folder(request.out):
-        with stage_bars(console) as tell:
-            fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
-        _written(fitted, request.out)
-        shutil.rmtree(place)
+    there = request.out.exists()
+    try:
+        with Lock.of_folder(request.out):
+            with stage_bars(console) as tell:
+                fitted = team.fit(data, what, folder=place, on_progress=tell, **options)
+            _written(fitted, request.out, request.command)
+            shutil.rmtree(place)
+    finally:
+        if not there:  # what is refused leaves no empty folder behind
+            with suppress(OSError):
+                request.out.rmdir()
     assert fitted.report is not None
     file = request.out / TEAM
     use = f"factordiff solve TASK --team {file}" if request.data is None else f'compose("{file}")'
     show_report(console, fitted.report, request.out, use)
 
 
-def _written(team: Team, folder: Path) -> None:
+def _written(team: Team, folder: Path, command: str) -> None:
     """Write router, team and report."""
     router = team.options.get("router")
     if isinstance(router, Router):
+        router = replace(router, about={"command": command, **router.about})
         team = replace(team, options={**team.options, "router": save_router(router, folder)})
     assert team.report is not None
     write_whole(folder / REPORT, (json.dumps(asdict(team.report), indent=2) + "\n").encode())
@@ -173,13 +183,20 @@ def show_diagnosis(console: Console, found: Diagnosis) -> None:
     table.add_column(
         "way", min_width=11, overflow="fold"
     )  # experts are told apart by the ends of their names
-    for heading in ("all", "whole rows", *(f"{100 * rate:.0f} % hidden" for rate in found.rates)):
+    # In two lines, so that a window of 80 columns has room for what each way was set to.
+    for heading in ("all", "whole\nrows", *(f"{100 * rate:.0f} %\nhidden" for rate in found.rates)):
         table.add_column(heading, justify="right")
-    table.add_column("at", overflow="fold")
+    table.add_column("at", max_width=max(8, console.width - BESIDE_AT), overflow="fold")
     for one in found.findings:
         shares = (one.cells, one.rows, *one.by_rate)
         table.add_row(one.name, *(f"{100 * share:.2f}" for share in shares), one.setting)
     console.print(table)
+    if len(found.names) > 2:
+        console.print(
+            "of more than two experts the best numbers and temperatures are searched for: there may be better ones",
+            highlight=False,
+            soft_wrap=True,
+        )
     for name, cells in zip(found.names, found.wrongly_sure, strict=True):
         worst = int(cells.argmax())
         where = f"cell {worst}"

@@ -57,6 +57,11 @@ class RouterConfig:
         check_fields(self)
 
     @property
+    def by_place(self) -> bool:
+        """Whether it knows its experts by their place, so that there are as many as it has, in that order."""
+        return self.kind == "neighbourhood" or self.bias
+
+    @property
     def profile(self) -> int:
         """How many numbers the shared kind makes of the values' probabilities."""
         return PROFILE if self.values <= FEW_VALUES else 0
@@ -144,7 +149,7 @@ class Router:
         config, (experts, _, cells, values) = self.config, log_probs.shape
         if values != config.values:
             raise InvalidInput(f"router: it was made for {config.values} values, got {values}")
-        if experts != config.experts and (config.kind == "neighbourhood" or config.bias):
+        if experts != config.experts and config.by_place:
             what = "a router of the neighbourhood kind" if config.kind == "neighbourhood" else "its bias"
             raise InvalidInput(f"router: {what} is for {config.experts} experts, got {experts}")
         if config.layout is not None and config.layout[0] * config.layout[1] != cells:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,10 +74,11 @@ def load_router(folder: str | Path) -> Router:
 def check_experts(router: Router, experts: Sequence[tuple[str, str | None]], allow: bool = False) -> None:
     """Refuse experts that a router was not fitted to; `experts` are names and hashes, None where nobody knows one.
 
-    A router that was fitted to objects has no hashes to compare.
+    A router that was fitted to objects has no hashes to compare. One that does not know its experts by their place
+    takes them in any order.
     """
     wanted = [hash_ for _, hash_ in router.fitted_to]
-    if allow or not wanted:
+    if allow or not wanted or _same_elsewhere(router, [hash_ for _, hash_ in experts]):
         return
     if len(wanted) != len(experts):
         raise InvalidInput(
@@ -91,12 +93,22 @@ def check_experts(router: Router, experts: Sequence[tuple[str, str | None]], all
             )
 
 
+def _same_elsewhere(router: Router, given: Sequence[str | None]) -> bool:
+    """Whether these are its experts in whatever order, and the order is nothing to it."""
+    wanted = [hash_ for _, hash_ in router.fitted_to]
+    known = None not in wanted and not router.config.by_place
+    return known and Counter(given) == Counter(wanted)
+
+
 def shipped_router(experts: Sequence[tuple[str, str | None]]) -> Path | None:
-    """The folder of the shipped router that was fitted to experts of these hashes, in this order; None without one."""
-    wanted = [hash_ for _, hash_ in experts]
+    """The folder of the shipped router that was fitted to experts of these hashes; None without one."""
+    given = [hash_ for _, hash_ in experts]
     folders = sorted(path.parent for path in SHIPPED_ROUTERS.glob(f"*/{CONFIG}"))
-    fitted = ((folder, [hash_ for _, hash_ in load_router(folder).fitted_to]) for folder in folders)
-    return next((folder for folder, hashes in fitted if hashes == wanted), None)
+    for folder in folders:
+        router = load_router(folder)
+        if given == [hash_ for _, hash_ in router.fitted_to] or _same_elsewhere(router, given):
+            return folder
+    return None
 
 
 def card(router: Router) -> str:

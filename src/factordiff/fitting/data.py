@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,32 @@ class FittingData:
         """Which answers these are, and which of them choose."""
         parts = (self.answers, self.open_cells, self.kept)
         return hashlib.sha256(b"".join(part.cpu().numpy().tobytes() for part in parts)).hexdigest()
+
+
+def digest(given: Any) -> str:
+    """A name for what is made of tensors, numbers and words in tuples, mappings and dataclasses; the same everywhere.
+
+    Of any other object its type counts alone: what else is known of it may be another in every process.
+    """
+    found = hashlib.sha256()
+    _add(given, found)
+    return found.hexdigest()
+
+
+def _add(part: Any, found: hashlib._Hash) -> None:
+    found.update(f"{type(part).__name__}:".encode())
+    if isinstance(part, Tensor):
+        found.update(f"{part.dtype}{tuple(part.shape)}".encode())
+        found.update(part.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    elif isinstance(part, str | int | float | None):
+        found.update(repr(part).encode())
+    elif isinstance(part, Mapping):
+        _add(list(part.items()), found)
+    elif is_dataclass(part):
+        _add([getattr(part, one.name) for one in fields(part)], found)
+    elif isinstance(part, tuple | list):
+        for inner in part:
+            _add(inner, found)
 
 
 def as_data(given: Any) -> FittingData:

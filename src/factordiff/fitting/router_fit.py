@@ -28,6 +28,7 @@ from factordiff.streams import Purpose, integers
 from factordiff.types import ExpertLogProbs, Tokens
 
 BETAS, EPSILON, WEIGHT_DECAY = (0.9, 0.99), 1e-8, 1e-2
+LEAST_SINGLE = -100.0  # single precision has no probability below e^-103
 FORM = "1"  # of a checkpoint
 
 
@@ -130,7 +131,11 @@ class _Ready:
 
     def __init__(self, predictions: Predictions, config: RouterConfig) -> None:
         self.predictions, self.config = predictions, config
-        self.log_probs = predictions.log_probs.clamp(min=LEAST_LOG)
+        # A mixture has no less than its likeliest expert. A product has all that an expert takes away: as far as
+        # that is finite an exponent can undo it, and what some expert has ruled out nothing can.
+        product = config.head == "product"
+        self.log_probs = predictions.log_probs.clamp(min=LEAST_SINGLE if product else LEAST_LOG)
+        self.vetoed = (predictions.of_truth == -torch.inf).any(0) if product else None
         pieces = torch.arange(len(predictions), device=predictions.x_t.device).split(256)
         self.features = torch.cat(
             [
@@ -147,18 +152,20 @@ class _Ready:
         if rows is not None:
             return self._sum(layout, vector, rows)
         pieces = torch.arange(len(self.predictions), device=vector.device).split(256)
-        vetoed = self.config.head == "product"  # a mixture has no less than its likeliest expert
+        as_used = self.config.head == "product" or self.config.complement
         with torch.no_grad():
-            return torch.stack([self._sum(layout, vector, piece, vetoed) for piece in pieces]).sum()
+            return torch.stack([self._sum(layout, vector, piece, as_used) for piece in pieces]).sum()
 
-    def _sum(self, layout: Layout, vector: Tensor, rows: Tensor, vetoed: bool = False) -> Tensor:
+    def _sum(self, layout: Layout, vector: Tensor, rows: Tensor, as_used: bool = False) -> Tensor:
         predictions, seen = self.predictions, self.features[:, rows]
         heard, likelihood = (
-            (predictions.log_probs, log_composed) if vetoed else (self.log_probs, log_likelihood)
+            (predictions.log_probs, log_composed) if as_used else (self.log_probs, log_likelihood)
         )
         log_probs, x_t = heard[:, rows], predictions.x_t[rows]
         routed = route_by(self.config, layout.unpack(vector), seen, log_probs, x_t, x_t == predictions.mask)
         said = likelihood(log_probs, routed, predictions.x_0[rows], self.config.head)
+        if self.vetoed is not None and not as_used:
+            said = torch.where(self.vetoed[rows], LEAST_LOG, said)
         each = torch.where(predictions.asked[rows], -said, 0.0).sum(-1) / predictions.rate[rows]
         return each.sum() / predictions.x_t.shape[1]
 

@@ -92,7 +92,10 @@ def fittable(what: str) -> Fittable:
     by_method = {one.method: one for one in FITTABLE.values()}
     found = {**by_method, **FITTABLE}.get(what) if isinstance(what, str) else None
     if found is None:
-        raise InvalidInput(f"what: expected one of {', '.join(FITTABLE)}, got {what!r}")
+        raise InvalidInput(
+            f"what: expected one of {', '.join(FITTABLE)}, or the method whose numbers they are (one of "
+            f"{', '.join(by_method)}), got {what!r}"
+        )
     return found
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from factordiff.composition.correctors import Corrected
+from factordiff.composition.learned import Learned
 from factordiff.composition.method import spec
 from factordiff.composition.router import Router
 from factordiff.composition.router_store import check_experts, load_router
 from factordiff.errors import InvalidInput
-from factordiff.fitting.data import FittingData, as_data
-from factordiff.fitting.diagnosis import Diagnosis, diagnose
+from factordiff.fitting.data import FittingData, as_data, digest
 from factordiff.fitting.fit_folder import FitFolder
 from factordiff.fitting.fitted_mixture import mixture_router, mixture_weights
 from factordiff.fitting.heads import RouterWish, fit_from, fit_heads
@@ -26,6 +27,7 @@ from factordiff.fitting.report import FitReport, Score, Trial
 from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search, tie_breaks
 from factordiff.locks import Lock
+from factordiff.sampling.reveal import RevealRule
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
@@ -61,13 +63,29 @@ def fit_team(
         "what": wanted.what,
         "experts": [list(one) for one in hashes(team)],
         "data": data.sha256(),
+        "condition": digest(data.condition),
+        "layout": data.layout,
         **{name: value for name, value in vars(options).items() if name != "measure"},
+        **({} if wanted.what == "router" else _answering(team, wanted.method)),
     }
     with nullcontext() if folder is None else Lock.of_folder(folder):
         place = None if folder is None else FitFolder(folder, identity)
         fitted = (_router if wanted.what == "router" else _numbers)(team, data, wanted, options, place, tell)
     assert fitted.report is not None
     return replace(fitted, report=replace(fitted.report, seconds=time.monotonic() - begun))
+
+
+def _answering(team: Team, method: str) -> dict[str, Any]:
+    """What of a team decides how its trials go, beside the numbers that are tried."""
+    kept = team.options if team.method == method else {}
+    return {"reveal": _spelled(team.reveal), "options": {name: _spelled(kept[name]) for name in kept}}
+
+
+def _spelled(value: Any) -> Any:
+    """A value as a person reads it, or, where that does not tell it, a name of what it is made of."""
+    if isinstance(value, RevealRule) and " at 0x" not in repr(value):
+        return repr(value)
+    return value if isinstance(value, str | int | float | tuple) else digest(value)
 
 
 def data_of(team: Team, given: Any) -> FittingData:
@@ -231,11 +249,16 @@ def answered(
 
 
 def check_router(team: Team) -> None:
-    """Refuse a router that was fitted to other experts, unless told otherwise, and one that cannot be loaded."""
-    router = team.options.get("router")
+    """Refuse a router that was fitted to other experts, unless told otherwise, and one that cannot be loaded.
+
+    It may be an option, or part of a composition that somebody made.
+    """
+    made = team.method.proposal if isinstance(team.method, Corrected) else team.method
+    given = vars(made) if isinstance(made, Learned) else team.options
+    router = given.get("router")
     if router is not None:
         loaded = router if isinstance(router, Router) else load_router(router)
-        check_experts(loaded, hashes(team), team.options.get("other_experts") == "allow")
+        check_experts(loaded, hashes(team), given.get("other_experts") == "allow")
 
 
 def fit_options(given: Mapping[str, Any]) -> FitOptions:
@@ -245,38 +268,3 @@ def fit_options(given: Mapping[str, Any]) -> FitOptions:
         if name not in known:
             raise InvalidInput(f"{name}: a fit does not take it; expected some of {', '.join(known)}")
     return FitOptions(**given)
-
-
-def diagnose_team(team: Team, data: Any, seed: int = 0, on_progress: Progress | None = None) -> Diagnosis:
-    """Ask the experts once, and compare what can be made of it."""
-    if len(team) < 2:
-        raise InvalidInput(f"diagnose: expected at least two experts to compare, got {len(team)}")
-    tell, given = on_progress or (lambda stage, done, total: None), data_of(team, data)
-    if len(given) < 2:
-        raise InvalidInput(
-            "diagnose: expected at least two items, to fit a router on one and measure it on the other, got "
-            f"{len(given)}"
-        )
-    _check_owner(given, len(team))
-    predictions = predict(
-        team.experts, given, seed=seed, on_pass=lambda done, total: tell("asking the experts", done, total)
-    )
-    return diagnose(
-        predictions,
-        team.names,
-        layout=given.layout,
-        owner=given.owner,
-        seed=seed,
-        on_part=lambda done, total: tell("comparing", done, total),
-    )
-
-
-def _check_owner(data: FittingData, experts: int) -> None:
-    """Refuse owners that are none of the experts, where a cell is asked."""
-    if data.owner is not None:
-        numbers = data.owner[data.open_cells]
-        if not 0 <= int(numbers.min()) <= int(numbers.max()) < experts:
-            raise InvalidInput(
-                f"owner: expected the number of an expert, 0 .. {experts - 1}, for each asked cell, got "
-                f"{int(numbers.min())} .. {int(numbers.max())}; leave cells without an owner out by `asked`"
-            )

@@ -31,8 +31,9 @@ from factordiff.sampling.reveal import RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.sampling.samples import Samples
 from factordiff.schema.bound import shown
+from factordiff.team.diagnose import diagnose_team
 from factordiff.team.file import LAYOUT, read_team, save_team
-from factordiff.team.fit import Progress, check_router, data_of, diagnose_team, fit_options, fit_team
+from factordiff.team.fit import Progress, check_router, data_of, fit_options, fit_team
 from factordiff.team.members import ExpertLike, named_expert, with_names_apart
 from factordiff.tensors import Numbers, as_number, as_tensor
 
@@ -249,8 +250,7 @@ def compose(
         reveal = spec(method).reveal if isinstance(method, str) else "fast"
     team = Team(tuple(members), method, given, layout, reveal, engine, device)
     reveal_rule(reveal)
-    if method == "learned":
-        check_router(team)
+    check_router(team)
     if isinstance(method, str) and (spec(method).objectives or not isinstance(given.get("factors", ""), str)):
         team.method_for(
             cells=1
