@@ -19,7 +19,7 @@ from factordiff.cli.verbs import FIRST
 from factordiff.experts.registry import shipped_experts
 from factordiff.fitting.diagnosis import Diagnosis, Finding
 from factordiff.report.document import Table
-from factordiff.worlds.catalogue import WORLDS
+from factordiff.worlds.catalogue import WORLDS, compare_world
 from factordiff.worlds.catalogue import world as world_of
 from tests.cli.verbs import verbs
 
@@ -83,16 +83,15 @@ def test_rows_of_a_table_are_told_apart(drawn) -> None:
 
 
 def test_a_worlds_demo_spells_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brackets are part of a row's name, not markup."""
-
-    class Compared:
-        def text(self) -> str:
-            return "routing[factors=row]  fitted:learned[kind=neighbourhood]"
-
-    monkeypatch.setattr(demo_world, "compare_world", lambda _: Compared())
+    """Brackets are part of a row's name, not markup; what is far has a long bar, what is exact has none."""
+    few = compare_world(world_of("toy-halves"), "mixture,soft-routing,routing[factors=row]")
+    monkeypatch.setattr(demo_world, "compare_world", lambda world, on_progress: few)
     console = narrow()
     demo_world.watch(console, world_of("toy-halves"))
-    assert Compared().text() in said(console)
+    lines = {line.split()[0]: line for line in said(console).splitlines() if line}
+    assert max(map(len, lines.values())) == console.width
+    assert lines["routing[factors=row]"].split()[1:] == ["0.000", "exact"]
+    assert lines["mixture"].count("█") > 5 * lines["soft-routing"].count("█") > 0
 
 
 def test_help_says_what_is_written() -> None:

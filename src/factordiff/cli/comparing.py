@@ -56,6 +56,8 @@ def compare_and_show(
     for name, text in zip(TEXTS, (table.markdown(), table.latex()), strict=True):
         write_whole(folder / name, f"{text}\n".encode())
     saved = {"caption": table.caption(), "about": table.about, "rows": table.figures()}
+    if against:
+        saved["against"] = {against: table.differences(against)}
     write_whole(folder / TABLE, (json.dumps(saved, indent=1, allow_nan=False) + "\n").encode())
     write_whole(folder / PICTURE, bars(table))
     console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)

@@ -125,6 +125,11 @@ class Comparison:
         return self.measures[0]
 
     @property
+    def columns(self) -> tuple[Measure, ...]:
+        """The figures that the table shows."""
+        return tuple(measure for measure in self.measures if not measure.aside)
+
+    @property
     def base(self) -> Row | None:
         """The best row with one number per expert, fitted ones before unfitted ones."""
         scalars = [row for row in self.rows if row.family == SCALAR]
@@ -155,7 +160,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Headings and rows of text."""
-        headings = ["", "method", *(_heading(measure, self.exact) for measure in self.measures)]
+        headings = ["", "method", *(_heading(measure, self.exact) for measure in self.columns)]
         base = self.base
         headings += ["minus best scalar", "of the way", "passes"]
         lines: list[tuple[str, ...] | None] = []
@@ -163,7 +168,7 @@ class Comparison:
         for row in self.rows:
             if family and row.family != family:
                 lines.append(None)
-            cells = [self._figure(row, measure) for measure in self.measures]
+            cells = [self._figure(row, measure) for measure in self.columns]
             share = self.share(row)
             lines.append(
                 (
@@ -182,12 +187,25 @@ class Comparison:
         """Every row minus one of them, on the same queries: each figure with its interval over clusters."""
         base = self[label]
         lines = [
-            (row.label, *(self._gain(row, base, measure) for measure in self.measures))
+            (row.label, *(self._gain(row, base, measure) for measure in self.columns))
             for row in self.rows
             if row is not base
         ]
-        headings = ("minus " + label, *(_heading(measure, self.exact) for measure in self.measures))
+        headings = ("minus " + label, *(_heading(measure, self.exact) for measure in self.columns))
         return Table(headings, tuple(lines), f"{self.title}. Paired differences to `{label}`.")
+
+    def differences(self, label: str) -> dict[str, dict[str, list[float | None]]]:
+        """What `against` shows as plain numbers: row by row, each figure's difference and its two ends."""
+        base = self[label]
+        gains = {
+            row.label: {one.name: row.gain(base, one) for one in self.columns}
+            for row in self.rows
+            if row is not base
+        }
+        return {
+            name: {figure: _finite(gain.value, gain.low, gain.high) for figure, gain in of_row.items()}
+            for name, of_row in gains.items()
+        }
 
     def figures(self) -> dict[str, Any]:
         """The rows as plain numbers, for other programs and for the picture of all worlds.
