@@ -75,10 +75,11 @@ def draw_shares(folder: Path, console: Console) -> None:
             raise DataError(
                 f"{path}: not a table of `factordiff compare` ({error!r}); compare again"
             ) from None
+        ways = {label: row.get("share_to_oracle", row["share"]) for label, row in rows.items()}
         of_methods = {
-            label: row["share"]
-            for label, row in rows.items()
-            if row["share"] is not None and row["family"] not in (ALONE, BOUND)
+            label: way
+            for label, way in ways.items()
+            if way is not None and rows[label]["family"] not in (ALONE, BOUND)
         }
         if of_methods:
             found[path.parent.parent.name] = of_methods

@@ -32,8 +32,8 @@ FAMILIES = {
     **dict.fromkeys(("mixture", "product", "geometric-mean", "drawn-expert"), SCALAR),
     **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote", "hex", "tie"), SAMPLE),
 }
-BOUNDS = ("told", "oracle", "union", "answer-fitted")
-UNION = "union"
+ORACLE, UNION = "oracle", "union"
+BOUNDS = ("told", ORACLE, UNION, "answer-fitted")
 FITTED = "fitted:"
 BRACKETED = re.compile(r"([a-z-]+)(?:\[(.*)\])?")
 REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
@@ -205,7 +205,7 @@ def _alone(number: int, name: str) -> MethodRow:
 def _bound(name: str) -> MethodRow:
     if name == UNION:
         return MethodRow(name, BOUND, None)
-    return MethodRow(name, BOUND, {"told": _told, "oracle": _oracle, "answer-fitted": _answer_fitted}[name])
+    return MethodRow(name, BOUND, {"told": _told, ORACLE: _oracle, "answer-fitted": _answer_fitted}[name])
 
 
 def _told(setting: Setting) -> Answering:
