@@ -76,6 +76,8 @@ def test_the_picture_has_the_way_to_the_oracle(tmp_path: Path, monkeypatch: pyte
     [
         (("compare", "nowhere"), "world: expected one of sudoku"),
         (("compare", "sudoku", "--sequences", "x.fasta"), "--sequences: the world 'sudoku' does not take it"),
+        (("compare", "sudoku", "--puzzles", "no.txt"), "no.txt: cannot be read"),
+        (("compare", "toy-cells", "--puzzles", "x.txt"), "--puzzles: the world 'toy-cells' does not take it"),
         (("compare", "sudoku", "--dtype", "float32"), "--dtype: the world 'sudoku' does not take it"),
         (("compare", "arc-early", "--dtype", "half", "--limit", "1"), "dtype: expected auto, float32 or bf"),
         (("compare", "arc-mosaic", "--expert", "mosaic-1"), "--expert: expected NAME=FOLDER, got 'mosaic-1'"),

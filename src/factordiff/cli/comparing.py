@@ -28,7 +28,7 @@ def chosen_world(name: str, settings: dict[str, Any]) -> World:
     try:
         return world(name, **settings)
     except TypeError as error:
-        options = {"folders": "--expert", "sequences": "--sequences", "dtype": "--dtype"}
+        options = {name: f"--{name}" for name in settings} | {"folders": "--expert"}
         given = ", ".join(options[key] for key in settings)
         raise InvalidInput(f"{given}: the world {name!r} does not take it") from error
 
