@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
 
-from factordiff.cli import comparing, demo_world, reproduction, worlds
+from factordiff.cli import demo_world, reproduction, worlds
 from factordiff.cli.app import app
+from factordiff.cli.bands import Banded
 from factordiff.cli.fitting import show_diagnosis
 from factordiff.cli.verbs import FIRST
 from factordiff.experts.registry import shipped_experts
@@ -74,12 +75,36 @@ def test_experts_of_a_diagnosis_are_told_apart() -> None:
     assert all(name in columns(said(console), 1) for name in names)
 
 
-@pytest.mark.parametrize("drawn", [reproduction._rich, comparing.shown])
+@pytest.mark.parametrize("drawn", [reproduction._rich, Banded])
 def test_rows_of_a_table_are_told_apart(drawn) -> None:
     rows = tuple(("composition", label, "24,000", "24,000", "12,345,678") for label in LABELS)
     console = narrow()
     console.print(drawn(Table(("experiment", "row", "queries", "left", "seconds left"), rows, "")))
     assert all(label in columns(said(console), 2) + columns(said(console), 1) for label in LABELS)
+
+
+@pytest.mark.parametrize(("names", "width"), [(2, 240), (2, 80), (1, 80), (2, 40)])
+def test_figures_that_do_not_fit_go_into_bands(names: int, width: int) -> None:
+    """In a window of 240 columns the rows of antibodies had no names, and their intervals were cut."""
+    figures = [f"nats {number} %, nats [95 %]" for number in range(12)]
+    rows = tuple(
+        ("one number per expert", label)[2 - names :]
+        + tuple(f"{line}.{place:03} [0.{line}{place:02}, 0.9]" for place in range(12))
+        for line, label in enumerate(("mixture", "fitted:learned[kind=neighbourhood] (mixture head)"))
+    )
+    headings = ("", "method")[2 - names :] + tuple(figures)
+    console = Console(width=width, file=StringIO(), force_terminal=False)
+    console.print(Banded(Table(headings, (rows[0], None, rows[1]), "of a world"), names))
+    shown = said(console)
+    assert shown.count("of a world") == 1
+    assert max(map(len, shown.splitlines())) <= width
+    bands = shown.split("nats 0 %")[1:] and re.split(r"\n[^\n]*nats \d+ %", shown)[1:]
+    assert len(bands) > 1
+    for band in bands:
+        assert "mixture" in band
+        assert "fitted:learned" in "".join(columns(band, 0).split())
+    for cell in (*figures, *rows[0][names:], *rows[1][names:]):
+        assert cell in shown
 
 
 def test_a_worlds_demo_spells_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,6 +279,17 @@ def test_the_world_runs_on_tiny_models(folder: Path) -> None:
         Antibody(folder / "missing.tsv").sequences()
 
 
+def test_a_fasta_file_has_no_regions_to_measure(folder: Path) -> None:
+    (folder / "own.fasta").write_text("".join(f">s{n}\n{TRASTUZUMAB[n:]}\n" for n in range(6)))
+    table = compare_world(Antibody(folder / "own.fasta"), "alone,product", limit=3)
+    place = table.table().headings.index("nats cdr3, nats [95 %]")
+    assert {row[place] for row in table.table().rows if row is not None} == {"—"}
+    differences = table.against("product")
+    place = differences.headings.index("nats cdr3, nats [95 %]")
+    assert {row[place] for row in differences.rows if row is not None} == {"—"}
+    assert table.differences("product")["sapiens"]["nats cdr3"] == [None, None, None]
+
+
 def test_the_demo_needs_the_models_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     without = Antibody(folder / "missing.tsv")
     watch(Console(width=200), without)

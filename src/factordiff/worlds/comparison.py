@@ -259,6 +259,8 @@ class Comparison:
         if self.exact:
             return measure.shown(row.value(measure) - base.value(measure), sign=True)
         gain = row.gain(base, measure)
+        if np.isnan(gain.value):
+            return NOTHING
         shown = [measure.shown(number, sign=True) for number in (gain.value, gain.low, gain.high)]
         return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
