@@ -12,14 +12,15 @@ from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
 
-from factordiff.cli import comparing, demo_world, reproduction, worlds
+from factordiff.cli import demo_world, reproduction, worlds
 from factordiff.cli.app import app
+from factordiff.cli.bands import Banded
 from factordiff.cli.fitting import show_diagnosis
 from factordiff.cli.verbs import FIRST
 from factordiff.experts.registry import shipped_experts
 from factordiff.fitting.diagnosis import Diagnosis, Finding
 from factordiff.report.document import Table
-from factordiff.worlds.catalogue import WORLDS
+from factordiff.worlds.catalogue import WORLDS, compare_world
 from factordiff.worlds.catalogue import world as world_of
 from tests.cli.verbs import verbs
 
@@ -82,7 +83,7 @@ def test_a_diagnosis_tells_its_experts_apart_and_what_each_way_was_set_to(names:
     assert ("there may be better ones" in said(console)) == (len(names) > 2)
 
 
-@pytest.mark.parametrize("drawn", [reproduction._rich, comparing.shown])
+@pytest.mark.parametrize("drawn", [reproduction._rich, Banded])
 def test_rows_of_a_table_are_told_apart(drawn) -> None:
     rows = tuple(("composition", label, "24,000", "24,000", "12,345,678") for label in LABELS)
     console = narrow()
@@ -90,17 +91,40 @@ def test_rows_of_a_table_are_told_apart(drawn) -> None:
     assert all(label in columns(said(console), 2) + columns(said(console), 1) for label in LABELS)
 
 
+@pytest.mark.parametrize(("names", "width"), [(2, 240), (2, 80), (1, 80), (2, 40)])
+def test_figures_that_do_not_fit_go_into_bands(names: int, width: int) -> None:
+    """In a window of 240 columns the rows of antibodies had no names, and their intervals were cut."""
+    figures = [f"nats {number} %, nats [95 %]" for number in range(12)]
+    rows = tuple(
+        ("one number per expert", label)[2 - names :]
+        + tuple(f"{line}.{place:03} [0.{line}{place:02}, 0.9]" for place in range(12))
+        for line, label in enumerate(("mixture", "fitted:learned[kind=neighbourhood] (mixture head)"))
+    )
+    headings = ("", "method")[2 - names :] + tuple(figures)
+    console = Console(width=width, file=StringIO(), force_terminal=False)
+    console.print(Banded(Table(headings, (rows[0], None, rows[1]), "of a world"), names))
+    shown = said(console)
+    assert shown.count("of a world") == 1
+    assert max(map(len, shown.splitlines())) <= width
+    bands = shown.split("nats 0 %")[1:] and re.split(r"\n[^\n]*nats \d+ %", shown)[1:]
+    assert len(bands) > 1
+    for band in bands:
+        assert "mixture" in band
+        assert "fitted:learned" in "".join(columns(band, 0).split())
+    for cell in (*figures, *rows[0][names:], *rows[1][names:]):
+        assert cell in shown
+
+
 def test_a_worlds_demo_spells_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brackets are part of a row's name, not markup."""
-
-    class Compared:
-        def text(self) -> str:
-            return "routing[factors=row]  fitted:learned[kind=neighbourhood]"
-
-    monkeypatch.setattr(demo_world, "compare_world", lambda _: Compared())
+    """Brackets are part of a row's name, not markup; what is far has a long bar, what is exact has none."""
+    few = compare_world(world_of("toy-halves"), "mixture,soft-routing,routing[factors=row]")
+    monkeypatch.setattr(demo_world, "compare_world", lambda world, on_progress: few)
     console = narrow()
     demo_world.watch(console, world_of("toy-halves"))
-    assert Compared().text() in said(console)
+    lines = {line.split()[0]: line for line in said(console).splitlines() if line}
+    assert max(map(len, lines.values())) == console.width
+    assert lines["routing[factors=row]"].split()[1:] == ["0.000", "exact"]
+    assert lines["mixture"].count("█") > 5 * lines["soft-routing"].count("█") > 0
 
 
 def test_help_says_what_is_written() -> None:

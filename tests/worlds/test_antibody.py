@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
+from factordiff.cli.demo_world import watch
 from factordiff.errors import CheckpointError, DataError, MissingDependency, Unavailable
 from factordiff.worlds.antibody import fetching, models
 from factordiff.worlds.antibody.fetching import (
@@ -28,7 +30,7 @@ from factordiff.worlds.antibody.fetching import (
 )
 from factordiff.worlds.antibody.models import adapted, built, load_model
 from factordiff.worlds.antibody.sequences import CODONS, REGIONS, RESIDUES, read_sequences
-from factordiff.worlds.antibody.world import ALAKAZAM, RATES, Antibody, hidden_cells, in_split
+from factordiff.worlds.antibody.world import ALAKAZAM, RATES, TRASTUZUMAB, Antibody, hidden_cells, in_split
 from factordiff.worlds.catalogue import compare_world
 
 EARNED = "fitted:evidence,fitted:learned[steps=3;head=product],fitted:learned[kind=neighbourhood;steps=3;head=mixture]"
@@ -266,8 +268,41 @@ def test_the_world_runs_on_tiny_models(folder: Path) -> None:
     assert table["sapiens"].value(of_cdr3) > 0
     # Regions are factors: within a region one model speaks, so a row is never better than the oracle.
     assert nats["routing-by-region"] >= nats["oracle"]
+    of_rates = [one for one in table.measures if one.aside and one.name.startswith("right cdr3")]
+    assert len(of_rates) == len(RATES)
+    hidden_in_cdr3 = sum(table["sapiens"].sizes[one.name].sum() for one in of_rates)
+    assert hidden_in_cdr3 == table["sapiens"].sizes["right cdr3"].sum() > 0
+    assert not any(one.name in heading for one in of_rates for heading in table.table().headings)
+    assert of_rates[0].name in table.figures()["sapiens"]["intervals"]
+    assert list(table.differences("sapiens")["union"]) == [one.name for one in table.columns]
     with pytest.raises(Unavailable, match="install Debian's r-cran-alakazam, or give a FASTA"):
         Antibody(folder / "missing.tsv").sequences()
+
+
+def test_a_fasta_file_has_no_regions_to_measure(folder: Path) -> None:
+    (folder / "own.fasta").write_text("".join(f">s{n}\n{TRASTUZUMAB[n:]}\n" for n in range(6)))
+    table = compare_world(Antibody(folder / "own.fasta"), "alone,product", limit=3)
+    place = table.table().headings.index("nats cdr3, nats [95 %]")
+    assert {row[place] for row in table.table().rows if row is not None} == {"—"}
+    differences = table.against("product")
+    place = differences.headings.index("nats cdr3, nats [95 %]")
+    assert {row[place] for row in differences.rows if row is not None} == {"—"}
+    assert table.differences("product")["sapiens"]["nats cdr3"] == [None, None, None]
+
+
+def test_the_demo_needs_the_models_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without = Antibody(folder / "missing.tsv")
+    watch(Console(width=200), without)
+    lines = capsys.readouterr().out.splitlines()
+    assert "antibody: two published models" in lines[1]
+    shown = next(place for place, line in enumerate(lines) if len(line) == 64)  # the first line of residues
+    hidden = hidden_cells(TRASTUZUMAB, 0.15)[:64].tolist()
+    assert [letter in "ab" for letter in f"{lines[shown + 1]:<64}"] == hidden
+    assert f"of {round(0.15 * len(TRASTUZUMAB))} hidden cells are right" in lines[-1]
+    (folder / "own.fasta").write_text("".join(f">s{n}\n{TRASTUZUMAB[n:]}\n" for n in range(4)))
+    example = Antibody(folder / "own.fasta").example()  # whoever has sequences sees the first of them
+    assert example.x_0.shape[1] in range(len(TRASTUZUMAB) - 3, len(TRASTUZUMAB) + 1)
+    assert example.clusters[0] in ("s0", "s1", "s2", "s3")
 
 
 def test_the_adapter_is_asked_with_the_models_own_tokens() -> None:
@@ -287,12 +322,8 @@ def test_the_adapter_is_asked_with_the_models_own_tokens() -> None:
 def test_the_published_models_predict_antibodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(fetching.FOLDER, str(tmp_path))
     fetching.fetch()
-    trastuzumab = (
-        "EVQLVESGGGLVQPGGSLRLSCAASGFNIKDTYIHWVRQAPGKGLEWVARIYPTNGYTRYADSVKGRFTISADTSKNTAYLQMNSLRAEDTAVYYCSRWGGDGFYAMDYWGQGT"
-        "LVTVSS"
-    )
-    values = torch.tensor([[RESIDUES.index(letter) for letter in trastuzumab]])
-    hidden = hidden_cells(trastuzumab, 0.15)[None]
+    values = torch.tensor([[RESIDUES.index(letter) for letter in TRASTUZUMAB]])
+    hidden = hidden_cells(TRASTUZUMAB, 0.15)[None]
     for name in WHEELS:
         expert = load_model(fetching.model_folder(name))
         said = expert.log_probs(torch.where(hidden, 20, values), None)

@@ -6,15 +6,18 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import factordiff.cli  # noqa: F401  (registers the verbs)
+from factordiff.cli import comparing
 from factordiff.cli.app import app
 from factordiff.errors import FactorDiffError
 from factordiff.worlds.antibody import fetching
 from factordiff.worlds.catalogue import WORLDS
+from factordiff.worlds.methods import BOUND, FACTOR, SCALAR
 from factordiff.worlds.mosaic.world import Mosaic
 from tests.worlds.test_antibody import folder  # noqa: F401  (tiny models)
 from tests.worlds.test_mosaic import folders  # noqa: F401  (tiny networks)
@@ -54,11 +57,27 @@ def test_compare_writes_what_it_shows_and_goes_on(tmp_path: Path) -> None:
     assert (place / "mixture.jsonl.gz").read_bytes() == before
 
 
+def test_the_picture_has_the_way_to_the_oracle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {
+        "fitted:mixture": {"family": SCALAR, "share": 0.0, "share_to_oracle": 0.0},
+        "fitted:learned": {"family": FACTOR, "share": 3.0, "share_to_oracle": 0.25},
+        "oracle": {"family": BOUND, "share": 12.0, "share_to_oracle": 1.0},
+    }
+    (tmp_path / "text" / "test").mkdir(parents=True)
+    (tmp_path / "text" / "test" / "table.json").write_text(json.dumps({"rows": rows}))
+    drawn: list[Any] = []
+    monkeypatch.setattr(comparing, "shares", lambda *given: drawn.append(given) or b"")
+    assert "text" in run("worlds", "--shares", str(tmp_path))
+    assert drawn[0][0] == {"text": {"fitted:mixture": 0.0, "fitted:learned": 0.25}}
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("compare", "nowhere"), "world: expected one of sudoku"),
         (("compare", "sudoku", "--sequences", "x.fasta"), "--sequences: the world 'sudoku' does not take it"),
+        (("compare", "sudoku", "--puzzles", "no.txt"), "no.txt: cannot be read"),
+        (("compare", "toy-cells", "--puzzles", "x.txt"), "--puzzles: the world 'toy-cells' does not take it"),
         (("compare", "sudoku", "--dtype", "float32"), "--dtype: the world 'sudoku' does not take it"),
         (("compare", "arc-early", "--dtype", "half", "--limit", "1"), "dtype: expected auto, float32 or bf"),
         (("compare", "arc-mosaic", "--expert", "mosaic-1"), "--expert: expected NAME=FOLDER, got 'mosaic-1'"),

@@ -82,6 +82,12 @@ def test_routers_are_fitted_and_the_way_is_to_the_generalist(world: CodeProse, t
     way = table["fitted:mixture"].value(table.main) - table["generalist"].value(table.main)
     share = table.share(table["generalist"])
     assert share == (pytest.approx(1.0) if way >= 0.02 else None)
+    # The picture of all worlds shows the way that all of them have.
+    base, oracle = table["fitted:mixture"].value(table.main), table["oracle"].value(table.main)
+    figures = table.figures()
+    assert figures["oracle"]["share_to_oracle"] == pytest.approx(1.0)
+    gone = (base - learned.value(table.main)) / (base - oracle)
+    assert figures[learned.label]["share_to_oracle"] == pytest.approx(gone)
     # Records were kept: the same table again runs nothing.
     again = compare_world(world, rows, limit=6, validation=12, budget=3, out=tmp_path)
     assert again.text() == table.text()

@@ -187,6 +187,22 @@ def test_records_continue_where_they_stopped(tmp_path: Path, monkeypatch: pytest
         compare(experts(), "fitted:mixture", queries(), seed=1, **settings)
 
 
+def test_records_under_a_name_of_ones_own_are_of_their_options(tmp_path: Path) -> None:
+    """Whoever changes what a name means is told so, and does not get the figures of before."""
+
+    def run(weights: list[float]) -> float:
+        mine: Any = {"mine": {"method": "mixture", "weights": weights}}
+        return compare(experts(), mine, queries(), out=tmp_path)["mine"].value(EXACT.main)
+
+    assert run([1, 0.5]) == run([1, 0.5]) == 1.0
+    with pytest.raises(DataError, match=r"row is 'mine: mixture\[weights=\[1, 0.5\]\]' in the file"):
+        run([1, 1])
+    named = compare(experts(), {"a": "mixture", "b": "mixture[weights=1,0.5]"}, queries())
+    assert {row.label: row.value(EXACT.main) for row in named.rows} == {"a": 0.0, "b": 1.0}
+    with pytest.raises(InvalidInput, match=r"'oracle' keeps its name, .* got {'best': 'oracle'}"):
+        compare(experts(), {"best": "oracle"}, queries())
+
+
 def test_the_table_in_every_form() -> None:
     table = compare(experts(), "alone,mixture,routing[temperatures=1,0.5],oracle", queries(), "cells")
     assert repr(table) == "Comparison(Comparison: 5 rows, 6 queries)"
@@ -203,6 +219,15 @@ def test_the_table_in_every_form() -> None:
     assert differences.headings == ("minus mixture", "cells, % [95 %]", "exact, % [95 %]")
     assert ("right", "-50.0 [-50.0, -50.0]", "+0.0 [+0.0, +0.0]") in differences.rows
     assert len(differences.rows) == len(table) - 1
+
+
+def test_a_name_is_spelled_out_in_every_form() -> None:
+    """What means something to Markdown, LaTeX or HTML is a letter of a name like any other."""
+    table = compare(experts(), {"a|b <i> 5%_$&#": "mixture"}, queries(), "cells")
+    assert "a|b <i> 5%_$&#" in table.text()
+    assert r"| a\|b <i> 5%_$&# |" in table.markdown()
+    assert r"& a\textbar{}b \textless{}i\textgreater{} 5\%\_\$\&\# &" in table.latex()
+    assert "a|b &lt;i&gt; 5%_$&amp;#<" in table._repr_html_()
 
 
 def test_bounds_against_slow_versions() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 import torch
 
 from factordiff import compare
-from factordiff.errors import InvalidInput
+from factordiff.errors import DataError, InvalidInput
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.metric import EXACT
 from factordiff.worlds.sudoku import puzzles as maker
@@ -23,6 +24,7 @@ from factordiff.worlds.sudoku.solver import (
     solutions,
 )  # fmt: skip
 from factordiff.worlds.sudoku.units import Unit, units
+from factordiff.worlds.sudoku.world import Sudoku
 
 # Solved by hand in newspapers; the second one's first step is already a hidden single.
 KNOWN = (
@@ -103,6 +105,41 @@ def test_puzzles_are_of_their_difficulty_unique_and_always_the_same() -> None:
 def test_bad_puzzles_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         solution(read_puzzle(text))
+
+
+def test_puzzles_of_ones_own_are_compared(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("\n".join((KNOWN[0], "", KNOWN[1].replace("0", "."))) + "\n")
+    table = compare_world(Sudoku(file), "product")
+    assert "sudoku, test. 2 queries in 2 clusters" in table.caption()
+    solved = {measure.name: table["product"].value(measure) for measure in table.measures}
+    assert (solved["easy"], solved["medium"]) == (1.0, 0.0)
+    assert table["search"].value(table.main) == table["naked and hidden singles"].value(table.main) == 1.0
+    assert table["naked singles"].value(table.main) == 0.5
+    assert Sudoku(file).data() != Sudoku().data()
+    assert Sudoku(file).queries("validation", 2).clusters == Sudoku().queries("validation", 2).clusters
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("." * 81, "line 2: puzzle: expected one solution, got several"),
+        (
+            "11" + "." * 79,
+            "line 2: puzzle: it has no solution: 1 stands in row 1, column 1 and in row 1, column 2",
+        ),
+        ("12", "line 2: puzzle: expected 81 cells, got 2"),
+        ("1x" + "." * 79, "line 2, column 2: expected a digit, or a dot where nothing stands, got 'x'"),
+    ],
+)
+def test_a_bad_puzzle_of_a_file_is_said(line: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text(f"{KNOWN[0]}\n{line}\n")
+    with pytest.raises(DataError, match=sentence):
+        compare_world(Sudoku(file), "product")
+    file.write_text("\n")
+    with pytest.raises(DataError, match="expected puzzles of 81 digits, one in a line, got none"):
+        compare_world(Sudoku(file), "product")
 
 
 def test_products_solve_every_easy_puzzle_and_routing_none() -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from factordiff.cli.bands import Banded
 from factordiff.cli.progress import stage_bars
 from factordiff.errors import DataError, InvalidInput, Unavailable
 from factordiff.files import check_folder, read_regular, write_whole
-from factordiff.report.document import Table as Made
 from factordiff.worlds.catalogue import compare_world, world
 from factordiff.worlds.chart import bars, shares
 from factordiff.worlds.methods import ALONE, BOUND
@@ -28,7 +27,7 @@ def chosen_world(name: str, settings: dict[str, Any]) -> World:
     try:
         return world(name, **settings)
     except TypeError as error:
-        options = {"folders": "--expert", "sequences": "--sequences", "dtype": "--dtype"}
+        options = {name: f"--{name}" for name in settings} | {"folders": "--expert"}
         given = ", ".join(options[key] for key in settings)
         raise InvalidInput(f"{given}: the world {name!r} does not take it") from error
 
@@ -50,12 +49,14 @@ def compare_and_show(
     check_folder("--out", folder, (*TEXTS, TABLE, PICTURE), read)
     with stage_bars(console, f"{one.name}: experts and queries") as on_progress:
         table = compare_world(one, split=split, out=out, on_progress=on_progress, **asked)
-    console.print(shown(table.table()))
+    console.print(Banded(table.table()))
     if against:
-        console.print(shown(table.against(against)))
+        console.print(Banded(table.against(against), names=1))
     for name, text in zip(TEXTS, (table.markdown(), table.latex()), strict=True):
         write_whole(folder / name, f"{text}\n".encode())
     saved = {"caption": table.caption(), "about": table.about, "rows": table.figures()}
+    if against:
+        saved["against"] = {against: table.differences(against)}
     write_whole(folder / TABLE, (json.dumps(saved, indent=1, allow_nan=False) + "\n").encode())
     write_whole(folder / PICTURE, bars(table))
     console.print(f"wrote {folder}/table.md, .tex, .json and .png, and the records", highlight=False)
@@ -73,10 +74,11 @@ def draw_shares(folder: Path, console: Console) -> None:
             raise DataError(
                 f"{path}: not a table of `factordiff compare` ({error!r}); compare again"
             ) from None
+        ways = {label: row.get("share_to_oracle", row["share"]) for label, row in rows.items()}
         of_methods = {
-            label: row["share"]
-            for label, row in rows.items()
-            if row["share"] is not None and row["family"] not in (ALONE, BOUND)
+            label: way
+            for label, way in ways.items()
+            if way is not None and rows[label]["family"] not in (ALONE, BOUND)
         }
         if of_methods:
             found[path.parent.parent.name] = of_methods
@@ -87,18 +89,3 @@ def draw_shares(folder: Path, console: Console) -> None:
     methods = list(dict.fromkeys(label for of_methods in found.values() for label in of_methods))
     write_whole(folder / SHARES, shares(found, methods))
     console.print(f"wrote {folder / SHARES}: {', '.join(found)}", highlight=False)
-
-
-def shown(made: Made) -> Table:
-    """A table for a terminal."""
-    rich = Table(title=made.caption.replace("`", ""), title_justify="left", show_edge=False, pad_edge=False)
-    for place, heading in enumerate(made.headings):
-        rich.add_column(
-            heading, justify="left" if place < 2 else "right", no_wrap=place >= 2, overflow="fold"
-        )
-    for row in made.rows:
-        if row is None:
-            rich.add_section()
-        else:
-            rich.add_row(*(cell.replace("[", "\\[") for cell in row))
-    return rich

@@ -16,6 +16,7 @@ from factordiff.arc.grid import COLORS
 from factordiff.arc.svg import expert_color
 from factordiff.cli.comparing import chosen_world
 from factordiff.cli.demo_arc import demonstrate
+from factordiff.cli.progress import stage_bars
 from factordiff.cli.terminal_grids import EXPERTS, Panel, legend, side_by_side
 from factordiff.sampling.path import NOBODY, filling
 from factordiff.sampling.samples import Samples
@@ -23,6 +24,7 @@ from factordiff.team.team import Team
 from factordiff.worlds.arc_pairs import ArcPair
 from factordiff.worlds.catalogue import compare_world
 from factordiff.worlds.compare import prepared_setting
+from factordiff.worlds.comparison import Comparison
 from factordiff.worlds.queries import Queries
 from factordiff.worlds.setting import Setting
 from factordiff.worlds.world import World
@@ -31,6 +33,8 @@ MOST_NAMED = 6  # experts that a legend names
 SECONDS = 12.0  # that watching may take
 RIGHT, WRONG = "green", "bold red"
 RESIDUES_IN_A_LINE = 64
+MOST_COLUMNS = 100  # of bars
+EXACT = 1e-12  # a distance below is rounding
 
 # (cells, who decided each, the query, where it is drawn)
 Drawing = Callable[[list[int], list[int], Queries, Console], RenderableType]
@@ -48,10 +52,13 @@ def demonstrate_world(console: Console, name: str, experts: str, folder: Path) -
 
 
 def watch(console: Console, world: World) -> None:
-    """Show a world at work: an enumerated one as its table, the others as a query being filled."""
+    """Show a world at work: an enumerated one as a bar for each row, the others as a query being filled."""
     console.print(f"\n[bold]{world.name}[/]: {world.tests}\n", highlight=False)
     if world.metric.mode == "enumerated":
-        console.print(compare_world(world).text(), markup=False, highlight=False, soft_wrap=True)
+        with stage_bars(console, "every method, enumerated") as on_progress:
+            table = compare_world(world, on_progress=on_progress)
+        console.print(draw_distances(table, console), soft_wrap=True)
+        console.print(f"what was fitted, and the whole table: factordiff compare {world.name}", style="dim")
         return
     with console.status("experts and a query"):
         found = world.experts("cpu")
@@ -105,6 +112,27 @@ def said(samples: Samples, queries: Queries) -> str:
     hidden = queries.x_t[0] != queries.x_0[0]
     right = int((samples.x_0[0] == queries.x_0[0])[hidden].sum())
     return f"{right} of {int(hidden.sum())} hidden cells are right"
+
+
+def draw_distances(table: Comparison, console: Console) -> Text:
+    """A bar for each row, as long as it is far from the truth; the exact ones have none."""
+    main = table.main
+    width = max(len(row.label) for row in table.rows)
+    far = max(row.value(main) for row in table.rows)
+    bar = "#" if console.options.ascii_only else "█"
+    room = max(1, min(console.width, MOST_COLUMNS) - width - len("  0.000  "))
+    shown, family = Text(), ""
+    for row in table.rows:
+        if row.family != family:
+            family = row.family
+            shown.append(f"{family}\n", style="bold")
+        value = row.value(main)
+        exact = value < EXACT
+        shown.append(f"{row.label:<{width}}  {main.shown(value)}  ")
+        shown.append("exact" if exact else bar * max(1, round(room * value / far)), RIGHT if exact else "")
+        shown.append("\n")
+    shown.rstrip()
+    return shown
 
 
 def draw_sudoku(cells: list[int], speakers: list[int], queries: Queries, console: Console) -> RenderableType:

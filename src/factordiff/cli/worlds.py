@@ -104,6 +104,12 @@ def compare_command(
         Path | None,
         typer.Option(help="antibody: FASTA or AIRR TSV of your own in place of the documented ones."),
     ] = None,
+    puzzles: Annotated[
+        Path | None,
+        typer.Option(
+            help="sudoku: puzzles of your own, one in a line: 81 digits, a dot where nothing stands."
+        ),
+    ] = None,
     batch: Annotated[int, typer.Option(help="Queries at a time; 0: the world's own.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of methods that draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -125,12 +131,11 @@ def compare_command(
     settings: dict[str, Any] = {}
     if expert:
         settings["folders"] = inputs.named_folders(expert)
-    if sequences is not None:
-        settings["sequences"] = sequences
+    settings |= {name: typed[name] for name in ("sequences", "puzzles") if typed[name] is not None}
     if dtype != "auto":
         settings["dtype"] = dtype
     world = chosen_world(name, settings)
-    read = inputs.of_experts(settings.get("folders", {}).values()) + inputs.of_data(sequences)
+    read = inputs.of_experts(settings.get("folders", {}).values()) + inputs.of_data(sequences, puzzles)
     asked = {option: typed[option] for option in ASKED}
     asked["device"] = choose_device(device)
     compare_and_show(_console(), world, read, against, split, out, asked)

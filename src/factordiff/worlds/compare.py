@@ -62,7 +62,8 @@ def compare(
     fitted too: numbers with at most `budget` trials each, evidence inside `factors`, and routers. `metric` is
     `exact`, `cells`, `nats` (one pass) or a function (answers, truth) -> one number per query. With `out` records are
     written there as they come, and a second call goes on where the first one stopped; `about` then says which data and
-    weights these are. `on_progress(row, done, queries)` hears how far it is.
+    weights these are, and a composition, team or function is known by its name alone. `on_progress(row, done, queries)`
+    hears how far it is.
 
     >>> import torch
     >>> from factordiff.toy.painting import painters, picture

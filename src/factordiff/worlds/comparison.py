@@ -13,7 +13,7 @@ from factordiff.report.document import NOTHING, Table, markdown_table
 from factordiff.report.page import html_table
 from factordiff.report.record import Record
 from factordiff.report.statistics import ROUNDS, Estimate, mean, not_certain
-from factordiff.worlds.methods import ALONE, BOUND, SCALAR, UNION
+from factordiff.worlds.methods import ALONE, BOUND, ORACLE, SCALAR, UNION
 from factordiff.worlds.metric import Measure
 from factordiff.worlds.rendering import latex_table, text_table
 
@@ -125,6 +125,11 @@ class Comparison:
         return self.measures[0]
 
     @property
+    def columns(self) -> tuple[Measure, ...]:
+        """The figures that the table shows."""
+        return tuple(measure for measure in self.measures if not measure.aside)
+
+    @property
     def base(self) -> Row | None:
         """The best row with one number per expert, fitted ones before unfitted ones."""
         scalars = [row for row in self.rows if row.family == SCALAR]
@@ -134,18 +139,20 @@ class Comparison:
     @property
     def top(self) -> Row | None:
         """The row that shares are of: a generalist, the oracle, or being told, the first that there is."""
-        for label in ("generalist", "oracle", "told"):
-            for row in self.rows:
-                if row.label == label:
-                    return row
-        return None
+        return self._first("generalist", ORACLE, "told")
+
+    def _first(self, *labels: str) -> Row | None:
+        return next((row for label in labels for row in self.rows if row.label == label), None)
 
     def _best(self, rows: Sequence[Row]) -> Row | None:
         return max(rows, key=lambda row: self.main.sign * row.value(self.main)) if rows else None
 
-    def share(self, row: Row) -> float | None:
-        """How far a row is on the way from the best fitted number per expert to the top, if there is a way."""
-        base, top = self.base, self.top
+    def share(self, row: Row, end: Row | None = None) -> float | None:
+        """How far a row is on the way from the best fitted number per expert to the `end`, if there is a way.
+
+        It ends at the top unless another row is given.
+        """
+        base, top = self.base, end or self.top
         if base is None or top is None:
             return None
         way = self.main.sign * (top.value(self.main) - base.value(self.main))
@@ -155,7 +162,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Headings and rows of text."""
-        headings = ["", "method", *(_heading(measure, self.exact) for measure in self.measures)]
+        headings = ["", "method", *(_heading(measure, self.exact) for measure in self.columns)]
         base = self.base
         headings += ["minus best scalar", "of the way", "passes"]
         lines: list[tuple[str, ...] | None] = []
@@ -163,7 +170,7 @@ class Comparison:
         for row in self.rows:
             if family and row.family != family:
                 lines.append(None)
-            cells = [self._figure(row, measure) for measure in self.measures]
+            cells = [self._figure(row, measure) for measure in self.columns]
             share = self.share(row)
             lines.append(
                 (
@@ -182,23 +189,39 @@ class Comparison:
         """Every row minus one of them, on the same queries: each figure with its interval over clusters."""
         base = self[label]
         lines = [
-            (row.label, *(self._gain(row, base, measure) for measure in self.measures))
+            (row.label, *(self._gain(row, base, measure) for measure in self.columns))
             for row in self.rows
             if row is not base
         ]
-        headings = ("minus " + label, *(_heading(measure, self.exact) for measure in self.measures))
+        headings = ("minus " + label, *(_heading(measure, self.exact) for measure in self.columns))
         return Table(headings, tuple(lines), f"{self.title}. Paired differences to `{label}`.")
+
+    def differences(self, label: str) -> dict[str, dict[str, list[float | None]]]:
+        """What `against` shows as plain numbers: row by row, each figure's difference and its two ends."""
+        base = self[label]
+        gains = {
+            row.label: {one.name: row.gain(base, one) for one in self.columns}
+            for row in self.rows
+            if row is not base
+        }
+        return {
+            name: {figure: _finite(gain.value, gain.low, gain.high) for figure, gain in of_row.items()}
+            for name, of_row in gains.items()
+        }
 
     def figures(self) -> dict[str, Any]:
         """The rows as plain numbers, for other programs and for the picture of all worlds.
 
-        `intervals` has the two ends of every figure's, `minus_best_scalar` the paired difference with its two.
+        `intervals` has the two ends of every figure's, `minus_best_scalar` the paired difference with its two. Where
+        the way of `share` ends at a generalist, `share_to_oracle` is of the way that all worlds have.
         """
-        base, main = self.base, self.main
+        base, main, oracle = self.base, self.main, self._first(ORACLE)
 
         def row_figures(row: Row) -> dict[str, Any]:
             found: dict[str, Any] = {"family": row.family, "note": row.note, "passes": row.passes}
             found |= {"share": self.share(row), **{one.name: row.value(one) for one in self.measures}}
+            if oracle not in (None, self.top):
+                found["share_to_oracle"] = self.share(row, oracle)
             if not self.exact:
                 estimates = {one.name: row.estimate(one) for one in self.measures}
                 found["intervals"] = {name: _finite(one.low, one.high) for name, one in estimates.items()}
@@ -236,6 +259,8 @@ class Comparison:
         if self.exact:
             return measure.shown(row.value(measure) - base.value(measure), sign=True)
         gain = row.gain(base, measure)
+        if np.isnan(gain.value):
+            return NOTHING
         shown = [measure.shown(number, sign=True) for number in (gain.value, gain.low, gain.high)]
         return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 

@@ -32,8 +32,8 @@ FAMILIES = {
     **dict.fromkeys(("mixture", "product", "geometric-mean", "drawn-expert"), SCALAR),
     **dict.fromkeys(("superdiff", "superdiff-and", "fkc", "rne", "vote", "hex", "tie"), SAMPLE),
 }
-BOUNDS = ("told", "oracle", "union", "answer-fitted")
-UNION = "union"
+ORACLE, UNION = "oracle", "union"
+BOUNDS = ("told", ORACLE, UNION, "answer-fitted")
 FITTED = "fitted:"
 BRACKETED = re.compile(r"([a-z-]+)(?:\[(.*)\])?")
 REVEAL = "reveal"  # may stand among a method's options: another rule than the comparison's
@@ -47,11 +47,15 @@ Given = str | Mapping[str, Any] | Composition | Team | Callable[[Setting], Team]
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One row: what it is called, what it may set, and how it is made; without `prepare` it comes of other rows."""
+    """One row: what it is called, and how it is made; without `prepare` it comes of other rows.
+
+    `method` spells a method and its options where the name does not: records of other options are another row's.
+    """
 
     label: str
     family: str
     prepare: Callable[[Setting], Answering] | None
+    method: str = ""
 
     @property
     def fitted(self) -> bool:
@@ -89,13 +93,16 @@ def split_methods(text: str) -> list[str]:
 
 def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) -> list[MethodRow]:
     if isinstance(given, str):
-        return _named(given, names, owned)
+        return _named(given, names, owned, label)
     if isinstance(given, Mapping):
         options = dict(given)
         method = options.pop("method", None)
         if not isinstance(method, str):
             raise InvalidInput(f"methods: expected {{'method': NAME, option: value}}, got {dict(given)!r}")
-        return [_method(label or method, method, options, names)]
+        spelled = ";".join(f"{name}={value}" for name, value in sorted(options.items()))
+        return [
+            _method(label or method, method, options, names, f"{method}[{spelled}]" if spelled else method)
+        ]
     if isinstance(given, Composition):
         return [MethodRow(label or type(given).__name__, FACTOR, lambda setting: always(setting.team(given)))]
     if isinstance(given, Team):
@@ -108,7 +115,12 @@ def _rows(label: str | None, given: Given, names: Sequence[str], owned: bool) ->
     )
 
 
-def _named(text: str, names: Sequence[str], owned: bool) -> list[MethodRow]:
+def _named(text: str, names: Sequence[str], owned: bool, label: str | None) -> list[MethodRow]:
+    if label not in (None, text) and (text == "alone" or text in BOUNDS or text.startswith(FITTED)):
+        raise InvalidInput(
+            f"methods: {text!r} keeps its name, by which the table knows it; expected {{{text!r}: {text!r}}}, got "
+            f"{{{label!r}: {text!r}}}"
+        )
     if text == "alone":
         return [_alone(number, name) for number, name in enumerate(names)]
     if text in BOUNDS:
@@ -124,7 +136,7 @@ def _named(text: str, names: Sequence[str], owned: bool) -> list[MethodRow]:
         raise Unavailable(
             f"methods: expected alone, {', '.join(BOUNDS)}, fitted:METHOD or one of {', '.join(specs())}, got {text!r}"
         )
-    return [_method(text, bracketed[1], _read(bracketed[1], _pairs(text, bracketed)), names)]
+    return [_method(label or text, bracketed[1], _read(bracketed[1], _pairs(text, bracketed)), names, text)]
 
 
 def _fitted(text: str, names: Sequence[str]) -> MethodRow:
@@ -169,7 +181,9 @@ def _check(method: str, options: Mapping[str, Any], names: Sequence[str]) -> Non
     spec(method).check({name: value for name, value in options.items() if name != REVEAL}, names)
 
 
-def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence[str]) -> MethodRow:
+def _method(
+    label: str, method: str, options: Mapping[str, Any], names: Sequence[str], spelled: str
+) -> MethodRow:
     _check(method, options, names)
     if method == "learned" and options.get("router") is None:
         raise InvalidInput(
@@ -177,7 +191,10 @@ def _method(label: str, method: str, options: Mapping[str, Any], names: Sequence
             "for 'learned[router=FOLDER]'"
         )
     return MethodRow(
-        label, FAMILIES.get(method, FACTOR), lambda setting: always(setting.team(method, **options))
+        label,
+        FAMILIES.get(method, FACTOR),
+        lambda setting: always(setting.team(method, **options)),
+        "" if spelled == label else spelled,
     )
 
 
@@ -188,7 +205,7 @@ def _alone(number: int, name: str) -> MethodRow:
 def _bound(name: str) -> MethodRow:
     if name == UNION:
         return MethodRow(name, BOUND, None)
-    return MethodRow(name, BOUND, {"told": _told, "oracle": _oracle, "answer-fitted": _answer_fitted}[name])
+    return MethodRow(name, BOUND, {"told": _told, ORACLE: _oracle, "answer-fitted": _answer_fitted}[name])
 
 
 def _told(setting: Setting) -> Answering:

@@ -44,6 +44,7 @@ class Measure:
     name: str
     unit: str = "%"
     lower_is_better: bool = False
+    aside: bool = False  # kept with the figures, for other programs, but no column of the table
 
     @property
     def sign(self) -> float:

@@ -19,6 +19,8 @@ def run(entry: MethodRow, setting: Setting, queries: Queries) -> list[Record]:
     assert entry.prepare is not None
     path = None if setting.folder is None else setting.folder.file(entry.label)
     header = setting.header(entry.label, entry.fitted)
+    if entry.method:
+        header["row"] = f"{entry.label}: {entry.method}"
     kept = open_records(path, header) if path is not None and path.exists() else None
     found = {record.query: record for record in kept.records} if kept is not None else {}
     wanted = set(range(len(queries)))

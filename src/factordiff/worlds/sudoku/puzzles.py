@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import torch
 
+from factordiff.errors import DataError, InvalidInput
+from factordiff.files import read_regular
 from factordiff.streams import uniform
-from factordiff.worlds.sudoku.solver import CELLS, EMPTY, LEVELS, Contradiction, Domains, by_rules, solutions
+from factordiff.worlds.sudoku.solver import (
+    CELLS,
+    EMPTY,
+    LEVELS,
+    Contradiction,
+    Domains,
+    by_rules,
+    difficulty,
+    solution,
+    solutions,
+)
 
+Puzzle = tuple[str, list[int], list[int]]  # its difficulty, the cells as they are given, and the solution
+SYMBOLS = "123456789.0"  # in a file; the last two are empty cells
 SPLITS = {"validation": 1, "test": 2}
 
 
@@ -70,10 +85,34 @@ def _solved(grid: list[int], level: int) -> bool:
     return next(found, None) is None
 
 
-def puzzles(split: str, count: int, seed: int = 0) -> list[tuple[str, list[int], list[int]]]:
-    """The first puzzles of a split, the difficulties in turn: (difficulty, puzzle, solution)."""
+def puzzles(split: str, count: int, seed: int = 0) -> list[Puzzle]:
+    """The first puzzles of a split, the difficulties in turn."""
     found = []
     for number in range(count):
-        difficulty = LEVELS[number % len(LEVELS)]
-        found.append((difficulty, *puzzle(difficulty, seed, SPLITS[split], number)))
+        level = LEVELS[number % len(LEVELS)]
+        found.append((level, *puzzle(level, seed, SPLITS[split], number)))
+    return found
+
+
+def read_puzzles(path: Path) -> list[Puzzle]:
+    """The puzzles of a file, one in a line: 81 digits row by row, a dot or 0 where nothing stands."""
+    found: list[Puzzle] = []
+    lines = read_regular(path).decode(errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        for column, symbol in enumerate(line.rstrip(), 1):
+            if symbol not in SYMBOLS:
+                raise DataError(
+                    f"{path}, line {number}, column {column}: expected a digit, or a dot where nothing stands, got "
+                    f"{symbol!r}"
+                )
+        grid = [min(SYMBOLS.index(symbol), EMPTY) for symbol in line.rstrip()]
+        if not grid:
+            continue
+        try:
+            answer = solution(grid)
+        except InvalidInput as error:
+            raise DataError(f"{path}, line {number}: {error}") from None
+        found.append((difficulty(grid), grid, answer))
+    if not found:
+        raise DataError(f"{path}: expected puzzles of 81 digits, one in a line, got none")
     return found
