@@ -37,12 +37,15 @@ class Listening(Shared):
     def __init__(self, then: Callable[[int], None] = lambda calls: None) -> None:
         super().__init__(torch.full((3, 3, 3, 3), 1 / 81))
         self.then, self.asked_by, self.counts = then, set[str](), list[int]()
+        self.one_at_a_time = threading.Lock()  # each call has a number of its own
 
     def log_probs(self, x_t: Tensor, encoded: Any) -> Tensor:
-        self.asked_by.add(threading.current_thread().name)
-        self.counts.append(torch.get_num_threads())
         assert not torch.is_grad_enabled()
-        self.then(len(self.counts))
+        with self.one_at_a_time:
+            self.asked_by.add(threading.current_thread().name)
+            self.counts.append(torch.get_num_threads())
+            calls = len(self.counts)
+        self.then(calls)
         return super().log_probs(x_t, encoded)
 
 
