@@ -5,7 +5,7 @@ python benchmarks/background_lift.py
 Its loss looks at foreground alone, so nothing fixes how likely it calls background: a constant added to that one logit
 leaves its own question, the colors of the foreground with the background given, as it was. For each such constant the
 product's exact canvases stand beside the expert's own: on its own question, and alone as a full expert, as Table 1 of
-the paper has it. Validation queries.
+the paper has it. Validation queries, decoded in eight steps.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from factordiff.experts.expert import Expert
 from factordiff.types import CellLogProbs, Tokens
 
 LIFTS = (0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0)
+REVEAL = "confidence:8"
 HEADINGS = ("added", "log p(bg)", "own question", "alone", "product")
 
 
@@ -68,10 +69,10 @@ def lifted(
     for lift in lifts:
         expert = Lifted(color, lift)
         alone, product = (
-            100 * right(compose(team, method, layout=(SIDE, SIDE), device="cpu"), queries).mean()
+            100 * right(compose(team, method, layout=(SIDE, SIDE), reveal=REVEAL), queries).mean()
             for team, method in (([expert], "single"), ([expert, occupancy], "product"))
         )
-        veto = background_log_prob(compose([expert], device="cpu"), queries)
+        veto = background_log_prob(compose([expert]), queries)
         own = 100 * own_question(expert, queries)
         say(f"{lift:g} added: product {product:.1f} %")
         lines.append((f"{lift:g}", f"{veto:.2f}", f"{own:.1f}", f"{alone:.1f}", f"{product:.1f}"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from typer.testing import CliRunner
 
 from benchmarks.publish_report import TRACKED
@@ -18,7 +19,7 @@ from factordiff import load_expert
 from factordiff.arc.dataset import Dataset
 from factordiff.cli.app import app
 from factordiff.experts.registry import SHIPPED, shipped_experts
-from factordiff.networks.store import read_config, weight_hash
+from factordiff.networks.store import MODEL, read_config, weight_hash
 from factordiff.report.card import Figures, read_figures
 from factordiff.report.outcomes import read_outcomes
 from factordiff.report.records import read_records
@@ -54,6 +55,19 @@ def test_the_figures_are_of_these_weights(name: str) -> None:
         assert figure.right().mean() == pytest.approx(figure.exact)
         assert f"{100 * figure.exact:.2f} [" in (SHIPPED / name / "README.md").read_text()
         assert figure.cropped is None or figure.cropped >= figure.exact
+
+
+def test_weights_are_stored_once_in_bfloat16() -> None:
+    """2 MB each; what was replaced is gone: every file of weights that is tracked is an expert's or a router's."""
+    names = [*EXPERTS, *shipped_experts(of_text=True)]
+    files = {SHIPPED / name / MODEL for name in names}
+    for file in files:
+        with safe_open(file, "pt") as weights:
+            assert {weights.get_slice(name).get_dtype() for name in weights.keys()} == {"BF16"}, file  # noqa: SIM118
+        assert file.stat().st_size < 2.5e6
+    assert len({weight_hash(file.parent) for file in files}) == len(files)
+    routers = set((SHIPPED / "routers").rglob(MODEL))
+    assert set((ROOT / "src").rglob("*.safetensors")) == files | routers
 
 
 def test_the_package_stays_small() -> None:
