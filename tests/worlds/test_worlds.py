@@ -157,7 +157,7 @@ def test_the_page_has_the_bits_that_were_measured() -> None:
     measured = json.loads((PAGE.parent / "worlds" / "code-prose" / "test" / "table.json").read_text())["rows"]
     _, _, *rows = PAGE.read_text().split("<!-- bits code-prose -->\n")[1].split("\n<!-- /bits")[0].split("\n")
     for row, (label, figures) in zip(rows, measured.items(), strict=True):
-        method, *cells = row.strip("| ").split(" | ")
+        method, *cells = row.removeprefix("| ").removesuffix(" |").split(" | ")
         assert method.split(" (")[0] == f"`{label}`"
         for cell, one in zip(cells, ("bits", "bits prose", "bits code"), strict=False):
             low, high = figures["intervals"][one]
@@ -166,6 +166,7 @@ def test_the_page_has_the_bits_that_were_measured() -> None:
         if "minus_best_scalar" in figures:
             value, low, high = figures["minus_best_scalar"]
             assert cells[4] == f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+        assert cells[5] == f"{round(100 * figures['share_to_oracle'])} %"
 
 
 def test_the_page_has_the_nats_that_were_measured() -> None:
@@ -211,7 +212,8 @@ def test_the_glance_over_all_worlds_is_of_their_tables(path: Path) -> None:
         chosen = there[:1]
         if column == "number per expert":
             chosen = sorted(there, key=lambda label: -sign * saved["rows"][label][main])[:1]
-            assert not chosen or f"({chosen[0].removeprefix('fitted:')})" in cells[column]
+            named = re.findall(r"[a-z-]+", cells[column])
+            assert not chosen or chosen[0].removeprefix("fitted:") in named
         shown = re.findall(r"[0-9.]+", cells[column])[:1]
         assert shown == [f"{scale * saved['rows'][label][main]:.{digits}f}" for label in chosen], column
 
