@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from factordiff import compose
 from factordiff.cli import fitting
 from factordiff.cli.app import app
-from factordiff.composition.router_store import load_router
+from factordiff.composition.router_store import SHIPPED_ROUTERS, load_router
 from factordiff.errors import DataError, InvalidInput
 from tests.solving_experts import task, tiny_experts
 from tests.task_files import write_task
@@ -75,6 +75,23 @@ def test_a_router_is_fitted_kept_and_used(experts: str, tmp_path: Path) -> None:
     others = ",".join([experts.split(",")[0], *tiny_experts(tmp_path / "others", ("trans-full",))])
     with pytest.raises(InvalidInput, match="fitted to trans-occ with other weights"):
         run("eval", "--experts", others, *learned)
+
+
+def test_without_a_router_the_shipped_one_answers_or_nobody(experts: str, tmp_path: Path) -> None:
+    """An untrained router is the plain mixture: under the name of a learned one it would mislead."""
+    learned, few = ("--method", "learned"), ("--reveal", "confidence:2", "--device", "cpu")
+    for words in (("solve", str(task_file(tmp_path))), ("eval", "--limit", "2")):
+        with pytest.raises(
+            InvalidInput, match=r"shipped router was fitted to, got trans-color, trans-occ; `fact"
+        ):
+            run(*words, "--experts", experts, *learned, *few)
+    pair, trace = "trans-color,trans-occ-default-head", str(tmp_path / "t.json")
+    solved = ("solve", str(task_file(tmp_path)), "--attempts", "1", "--trace", trace, *few)
+    run(*solved, "--experts", pair, *learned)
+    by_method = (tmp_path / "t.json").read_text()
+    run(*solved, "--experts", pair, *learned, "--router", str(SHIPPED_ROUTERS / "col+occ-default-head"))
+    assert (tmp_path / "t.json").read_text() == by_method
+    assert all(weights_told(tmp_path / "t.json"))
 
 
 def test_numbers_are_fitted_and_solve_takes_the_team(experts: str, tmp_path: Path) -> None:

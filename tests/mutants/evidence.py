@@ -10,7 +10,7 @@ from torch import Tensor
 
 from factordiff.composition import evidence
 from factordiff.composition.composition import Composed
-from factordiff.sampling import given_evidence
+from factordiff.sampling import demonstration_evidence, given_evidence
 from factordiff.state import SamplerState
 from factordiff.streams import Draws
 from tests.mutants.registry import Patch, after, mutant
@@ -49,6 +49,14 @@ def a_held_out_fold_is_visible(patch: Patch) -> None:
         return original(experts, x_t, condition, ((torch.zeros_like(h), scored) for h, scored in rounds))
 
     patch.setattr(given_evidence, "_scored", seen)
+
+
+@mutant(
+    "sampling.test_demonstration_evidence:"
+    "test_an_answer_is_scored_where_it_is_hidden_and_every_rate_counts_alike"
+)
+def a_demonstration_that_is_scored_is_visible(patch: Patch) -> None:
+    patch.setattr(demonstration_evidence, "replace", lambda state, x_t: state)
 
 
 @mutant("properties.test_evidence:test_15_drawn_orders_draw_the_truth", "halves")

@@ -11,6 +11,7 @@ from torch import Tensor
 from factordiff.composition import learned, router, router_features, router_store
 from factordiff.fitting import bounds, predictions, router_fit
 from factordiff.networks.parameters import Layout
+from tests.fitting.test_router_fit import AllButCertain
 from tests.mutants.registry import Patch, after, mutant
 
 UNTRAINED = "composition.test_router:test_before_training_it_is_the_uniform_mixture"
@@ -89,3 +90,11 @@ def a_likelihood_without_normalised_weights(patch: Patch) -> None:
         return (routed.logits + said).logsumexp(0)
 
     patch.setattr(router_fit, "log_likelihood", loose)
+
+
+@mutant(
+    "fitting.test_router_fit:test_what_a_product_is_trained_by_is_what_it_is_held_against",
+    AllButCertain,
+)
+def vetoes_that_are_weaker_while_a_product_is_trained(patch: Patch) -> None:
+    patch.setattr(router_fit, "LEAST_SINGLE", router_features.LEAST_LOG)

@@ -15,7 +15,7 @@ from factordiff.errors import CheckpointError, FactorDiffError, InvalidInput, Un
 from factordiff.networks.store import load_expert, save_expert
 from factordiff.solving.solver import solve
 from factordiff.team.file import shipped_teams
-from factordiff.team.fit import hashes
+from factordiff.team.router import hashes
 from tests.networks.small_networks import stir
 from tests.solving_experts import halves, task, tiny_experts
 

@@ -236,7 +236,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 def fitted_folders(tmp_path: Path) -> tuple[list[str], Router]:
     """Two experts in folders, and a router that was made for them."""
     from factordiff.composition.router import RouterConfig
-    from factordiff.team.fit import hashes
+    from factordiff.team.router import hashes
 
     folders = tiny_experts(tmp_path, ("trans-color", "trans-occ"))
     router = Router.new(RouterConfig(2, 10, layout=(10, 10)))

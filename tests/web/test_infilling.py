@@ -152,5 +152,6 @@ def test_methods_say_whether_they_take_experts_of_text(reading: Served) -> None:
     assert found["views"].startswith("method: 'views' takes")
     assert (
         found["learned"]
-        == "method: 'learned' takes experts that a shipped router was fitted to, got first, second"
+        == "method: 'learned' takes experts that a shipped router was fitted to, got first, second; "
+        "`factordiff fit` fits one for others"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from factordiff.report.outcomes import Outcomes, read_outcomes
 from factordiff.report.record import QUESTIONS
 from factordiff.report.records import SUFFIX, read_records
 from factordiff.report.run_spec import RunSpec
+from factordiff.team.router import shipped_for, takes_router
 
 MOST_CYCLES = 100  # of either kind; they multiply
 
@@ -119,6 +120,9 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
     if settings.cycles is not None:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
     weights = {name: one.sha256 for name, one in zip(row.experts, loaded, strict=True)}
+    if takes_router(row.method) and "router" not in dict(row.others):
+        found = shipped_for(row.method, tuple(weights.items()))
+        row = replace(row, others=(*row.others, ("router", found)))
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
     router = dict(row.others).get("router")
     if router is not None:

@@ -61,6 +61,7 @@ def infill(
     from factordiff.cli.infill_display import fill_and_show
     from factordiff.devices import choose_device
     from factordiff.files import check_outputs
+    from factordiff.team.router import with_router
     from factordiff.team.team import compose
 
     documents = documents_of(file)
@@ -76,7 +77,7 @@ def infill(
         check_outputs({"--out": out}, [file, *inputs.of_folders(folders), *inputs.of_options(options)])
     where = choose_device(device)
     found = documents[0].experts(names, where)
-    team = compose(found, method, device=where, reveal=reveal, **options)
+    team = with_router(compose(found, method, device=where, reveal=reveal, **options))
     size, expected = team.experts[0].vocabulary.size, documents[0].vocabulary.size
     if size != expected:
         raise InvalidInput(

@@ -73,6 +73,7 @@ def solve(
     from factordiff.solving.pictures import check_path_to_show
     from factordiff.solving.solver import DEFAULT_EXPERTS
     from factordiff.solving.sources import STANDARD_INPUT, read_source
+    from factordiff.team.router import with_router
     from factordiff.team.team import compose
 
     outputs = Outputs(picture, animate, trace, out, html, explain, show, attempts)
@@ -86,7 +87,7 @@ def solve(
     read += inputs.of_team(who) if isinstance(who, str) else inputs.of_experts(who)
     outputs.check([*read, *inputs.of_options(options)])
     tasks = read_source(source, sys.stdin.buffer.read(MOST_BYTES + 1) if source == STANDARD_INPUT else b"")
-    together = compose(who, method, device=choose_device(device), **options)
+    together = with_router(compose(who, method, device=choose_device(device), **options))
     if reveal and reveal != together.reveal:
         together = replace(together, reveal=reveal_rule(reveal))
     if animate is not None:

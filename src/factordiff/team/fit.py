@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from factordiff.composition.correctors import Corrected
-from factordiff.composition.learned import Learned
 from factordiff.composition.method import spec
 from factordiff.composition.router import Router
-from factordiff.composition.router_store import check_experts, load_router
 from factordiff.errors import InvalidInput
 from factordiff.fitting.data import FittingData, as_data, digest
 from factordiff.fitting.fit_folder import FitFolder
@@ -28,6 +25,7 @@ from factordiff.fitting.router_fit import held_out_loss
 from factordiff.fitting.search import Fittable, fittable, search, tie_breaks
 from factordiff.locks import Lock
 from factordiff.sampling.reveal import RevealRule
+from factordiff.team.router import hashes
 
 if TYPE_CHECKING:
     from factordiff.team.team import Team
@@ -93,11 +91,6 @@ def data_of(team: Team, given: Any) -> FittingData:
     data = as_data(given).to(team.device)
     check_answers(data, team.experts)
     return data if data.layout is not None else replace(data, layout=team.layout)
-
-
-def hashes(team: Team) -> tuple[tuple[str, str | None], ...]:
-    """The experts by name, with the hashes of those that came from a folder."""
-    return tuple((member.name, None if member.folder is None else member.sha256) for member in team.members)
 
 
 def _router(
@@ -246,19 +239,6 @@ def answered(
         if on_item is not None:
             on_item(int(items[-1]) + 1, len(data))
     return Score(exact / len(data), right / max(cells, 1), passes)
-
-
-def check_router(team: Team) -> None:
-    """Refuse a router that was fitted to other experts, unless told otherwise, and one that cannot be loaded.
-
-    It may be an option, or part of a composition that somebody made.
-    """
-    made = team.method.proposal if isinstance(team.method, Corrected) else team.method
-    given = vars(made) if isinstance(made, Learned) else team.options
-    router = given.get("router")
-    if router is not None:
-        loaded = router if isinstance(router, Router) else load_router(router)
-        check_experts(loaded, hashes(team), given.get("other_experts") == "allow")
 
 
 def fit_options(given: Mapping[str, Any]) -> FitOptions:

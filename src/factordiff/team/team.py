@@ -33,8 +33,9 @@ from factordiff.sampling.samples import Samples
 from factordiff.schema.bound import shown
 from factordiff.team.diagnose import diagnose_team
 from factordiff.team.file import LAYOUT, read_team, save_team
-from factordiff.team.fit import Progress, check_router, data_of, fit_options, fit_team
+from factordiff.team.fit import Progress, data_of, fit_options, fit_team
 from factordiff.team.members import ExpertLike, named_expert, with_names_apart
+from factordiff.team.router import check_router
 from factordiff.tensors import Numbers, as_number, as_tensor
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from factordiff.composition.options import Option
 from factordiff.errors import FactorDiffError
 from factordiff.sampling.rules import PRESETS, RULES
 from factordiff.team.file import read_team, shipped_teams
+from factordiff.team.router import with_router
 from factordiff.team.team import Team
 from factordiff.text.alphabet import BYTES, LETTERS
-from factordiff.web.asked_method import offered
+from factordiff.web.asked_method import CHOSEN_HERE, offered
 from factordiff.web.infilling import LONGEST
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.registry import ExpertRegistry
-from factordiff.web.routers import CHOSEN_HERE, with_router
 from factordiff.web.world_stories import StoryText
 from factordiff.web.world_story_list import TEXT
 

@@ -26,11 +26,11 @@ from factordiff.sampling.reveal import Ancestral, ByConfidence, RevealRule
 from factordiff.sampling.rules import reveal_rule
 from factordiff.schema.bound import shown
 from factordiff.web.limits import API_VERSION, Limits
-from factordiff.web.routers import CHOSEN_HERE
 
 # A block may not be larger than the canvas, and its digits not so many that reading them takes long.
 SIZE = "([1-9]|10)"  # a factor is no larger than the canvas
 FACTORS = f"^({pattern(SIZE)})$"
+CHOSEN_HERE = ("router", "other_experts")  # no client names a folder: it is the shipped router of the experts
 WORK = ("particles", "runs", "orders")  # options that multiply what a solve costs
 LARGEST_WHOLE = 2**53 - 1  # the largest whole number that JavaScript keeps
 

@@ -18,6 +18,7 @@ from factordiff.composition.method import Method
 from factordiff.errors import InvalidInput
 from factordiff.sampling.samples import Samples
 from factordiff.team.infill import by_windows
+from factordiff.team.router import with_router
 from factordiff.team.team import Team
 from factordiff.text.alphabet import BYTES, letters, values
 from factordiff.text.windows import LENGTH
@@ -26,7 +27,6 @@ from factordiff.web.endpoint import Asked
 from factordiff.web.limits import API_VERSION, Limits
 from factordiff.web.observer import Observer, decode_watched
 from factordiff.web.registry import ExpertRegistry
-from factordiff.web.routers import with_router
 from factordiff.web.run import Check, Emit
 
 LONGEST = 2_048  # characters: eleven windows

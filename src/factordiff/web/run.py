@@ -18,6 +18,7 @@ from factordiff.experts.condition import Condition
 from factordiff.sampling.reveal import RevealRule
 from factordiff.solving.question import Question, canvas_of, starting_canvas
 from factordiff.solving.solver import answer
+from factordiff.team.router import with_router
 from factordiff.team.team import Team
 from factordiff.web import events
 from factordiff.web.familiarity import KnownTasks
@@ -25,7 +26,6 @@ from factordiff.web.limits import API_VERSION
 from factordiff.web.observer import Observer, WatchedExpert, decode_watched
 from factordiff.web.registry import ExpertRegistry
 from factordiff.web.request import SolveRequest
-from factordiff.web.routers import with_router
 
 Event = dict[str, Any]
 Emit = Callable[[Event], None]
