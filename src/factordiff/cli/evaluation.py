@@ -121,8 +121,8 @@ def measure(request: EvalRequest, console: Console) -> tuple[Outcomes, float]:
         experts = [expert.with_cycles(*settings.cycles) for expert in experts]
     weights = {name: one.sha256 for name, one in zip(row.experts, loaded, strict=True)}
     if takes_router(row.method) and "router" not in dict(row.others):
-        found = shipped_for(row.method, tuple(weights.items()))
-        row = replace(row, others=(*row.others, ("router", found)))
+        shipped = shipped_for(row.method, tuple(weights.items()))
+        row = replace(row, others=(*row.others, ("router", shipped)))
     about = header(row, settings, weights, dataset.artefact.sha256, len(queries))
     router = dict(row.others).get("router")
     if router is not None:
