@@ -273,7 +273,7 @@ def test_the_world_runs_on_tiny_models(folder: Path) -> None:
     hidden_in_cdr3 = sum(table["sapiens"].sizes[one.name].sum() for one in of_rates)
     assert hidden_in_cdr3 == table["sapiens"].sizes["right cdr3"].sum() > 0
     assert not any(one.name in heading for one in of_rates for heading in table.table().headings)
-    assert of_rates[0].name in table.figures()["sapiens"]["intervals"]
+    assert table.figures()["sapiens"][of_rates[0].name] == table["sapiens"].value(of_rates[0])
     assert list(table.differences("sapiens")["union"]) == [one.name for one in table.columns]
     with pytest.raises(Unavailable, match="install Debian's r-cran-alakazam, or give a FASTA"):
         Antibody(folder / "missing.tsv").sequences()

@@ -212,8 +212,9 @@ class Comparison:
     def figures(self) -> dict[str, Any]:
         """The rows as plain numbers, for other programs and for the picture of all worlds.
 
-        `intervals` has the two ends of every figure's, `minus_best_scalar` the paired difference with its two. Where
-        the way of `share` ends at a generalist, `share_to_oracle` is of the way that all worlds have.
+        `intervals` has the two ends of every figure's that the table shows, `minus_best_scalar` the paired difference
+        with its two. Where the way of `share` ends at a generalist, `share_to_oracle` is of the way that all
+        worlds have.
         """
         base, main, oracle = self.base, self.main, self._first(ORACLE)
 
@@ -223,7 +224,7 @@ class Comparison:
             if oracle not in (None, self.top):
                 found["share_to_oracle"] = self.share(row, oracle)
             if not self.exact:
-                estimates = {one.name: row.estimate(one) for one in self.measures}
+                estimates = {one.name: row.estimate(one) for one in self.columns}
                 found["intervals"] = {name: _finite(one.low, one.high) for name, one in estimates.items()}
                 if base is not None and row is not base:
                     gain = row.gain(base, main)
