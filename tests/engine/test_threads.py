@@ -131,8 +131,12 @@ def test_an_interruption_ends_all_parts() -> None:
         time.sleep(0.03)
 
     expert = Listening(interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        drawn(expert, Engine(3, threads=3))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            drawn(expert, Engine(3, threads=3))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(expert.counts) < 4 * ITEMS / 2
 
 
